@@ -1,0 +1,22 @@
+"""Manifold learning that compares neighbourhoods, not points."""
+
+from . import metrics
+from .estimators import CauchyEmbedding, PatchEigenmaps, PatchIsomap, PatchLLE
+from .patches import Patches
+from .recipes import cauchy, elap, isomap_kl, klap, pelle
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "CauchyEmbedding",
+    "PatchEigenmaps",
+    "PatchIsomap",
+    "PatchLLE",
+    "Patches",
+    "cauchy",
+    "elap",
+    "isomap_kl",
+    "klap",
+    "metrics",
+    "pelle",
+]

@@ -1,0 +1,156 @@
+"""The parameter table of an estimator, and the one sentence that says what is wrong.
+
+A leaf: imports no sibling. An estimator declares `_parameter_rules`, a mapping from
+parameter name to a rule or a tuple of alternative rules; `check_parameters` walks it
+at the start of `fit`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class Rule(Protocol):
+    """One way for a value to be acceptable."""
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable."""
+        ...
+
+
+@dataclass(frozen=True)
+class Integer:
+    """An integer of at least `low`."""
+
+    low: int
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable; a bool is not a number here."""
+        is_number = isinstance(value, Integral) and not isinstance(value, bool)
+        return is_number and value >= self.low
+
+    def __str__(self) -> str:
+        return f"an int >= {self.low}"
+
+
+@dataclass(frozen=True)
+class Float:
+    """A finite real number between two bounds; `open_low` leaves out the lower one."""
+
+    low: float
+    high: float = np.inf
+    open_low: bool = False
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable; a bool is not a number here."""
+        if not isinstance(value, Real) or isinstance(value, bool):
+            return False
+        number = float(value)
+        above = number > self.low if self.open_low else number >= self.low
+        return bool(np.isfinite(number)) and above and number <= self.high
+
+    def __str__(self) -> str:
+        sign = ">" if self.open_low else ">="
+        upper = "" if np.isinf(self.high) else f" and <= {self.high:g}"
+        return f"a float {sign} {self.low:g}{upper}"
+
+
+@dataclass(frozen=True)
+class Fraction:
+    """A float in (0, 1]; an integer is never a fraction."""
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable."""
+        return (
+            isinstance(value, Real)
+            and not isinstance(value, (Integral, bool))
+            and 0 < float(value) <= 1
+        )
+
+    def __str__(self) -> str:
+        return "a float in (0, 1] (a fraction of the samples)"
+
+
+@dataclass(frozen=True)
+class ThreadCount:
+    """A number of threads as joblib counts them: negative ones from the core count."""
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable."""
+        is_number = isinstance(value, Integral) and not isinstance(value, bool)
+        return value is None or (is_number and value != 0)
+
+    def __str__(self) -> str:
+        return "None or an int other than 0 (-1 uses every core)"
+
+
+class OneOf:
+    """One of a few words."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable."""
+        return isinstance(value, str) and value in self.words
+
+    def __str__(self) -> str:
+        return " or ".join(repr(word) for word in self.words)
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """None."""
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable."""
+        return value is None
+
+    def __str__(self) -> str:
+        return "None"
+
+
+@dataclass(frozen=True)
+class Truth:
+    """True or False."""
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable."""
+        return isinstance(value, (bool, np.bool_))
+
+    def __str__(self) -> str:
+        return "True or False"
+
+
+@dataclass(frozen=True)
+class Having:
+    """Anything that has the named methods, described in words."""
+
+    methods: tuple[str, ...]
+    words: str
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable; a class is not an instance."""
+        return not isinstance(value, type) and all(
+            callable(getattr(value, method, None)) for method in self.methods
+        )
+
+    def __str__(self) -> str:
+        return self.words
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise ValueError for the first parameter that breaks its rule."""
+    for name, rules in estimator._parameter_rules.items():
+        alternatives = rules if isinstance(rules, tuple) else (rules,)
+        value = getattr(estimator, name)
+        if not any(rule.accepts(value) for rule in alternatives):
+            wanted = " or ".join(str(rule) for rule in alternatives)
+            raise ValueError(
+                f"The {name!r} parameter of {type(estimator).__name__} must be "
+                f"{wanted}. Got {value!r} instead."
+            )

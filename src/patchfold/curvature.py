@@ -1,0 +1,103 @@
+"""Pairs of patches -> numbers: how much tangent directions turn along an edge (KLAP).
+
+u_il is the l-th principal direction of patch i, in descending order of variance. An
+eigenvector has no sign, so each pair of directions is aligned first, c_l = <u_il, u_jl>
+>= 0. The naive curvature is the chord K_l = ||u_il - u_jl|| = √(2 - 2c_l), and the
+differential-geometric one the sine K̂_l = √(1 - c_l²), which is never larger. An edge
+needs three numbers of them:
+
+* `within`    the smallest curvature, min K̂_l;
+* `between`   the largest chord plus the largest sine, max K_l + max K̂_l;
+* label-free  the mean curvature, the mean of K̂_l, which lies between the two.
+
+Where variances are equal (grids, categories) their directions are any basis of a
+subspace, and rounding would choose. A rule does: within the subspace, the directions
+are those of diag(√1, √2, ..., √m), so ties go by the order of the features.
+
+Only directions with variance count: beyond the rank of a patch its directions are an
+arbitrary basis of nothing. A patch of identical points has no direction at all; an edge
+to it turns by nothing, except between classes, where nothing speaks for closeness and
+the largest value √2 + 1 stands.
+"""
+
+from __future__ import annotations
+
+from ._arrays import Array, array_namespace
+from ._types import EdgeValues
+from .divergences import Description
+from .patches import Patches
+
+RANK_TOLERANCE = 1e-12
+"""A direction has variance if it exceeds this part of the patch's largest variance."""
+
+TIE_TOLERANCE = 1e-10
+"""Variances closer than this part of the largest are equal."""
+
+
+def describe_directions(patches: Patches) -> Description:
+    """Return principal directions as rows (n, r, m), and which of them have variance.
+
+    Directions without variance are returned as zeros.
+    """
+    xp = array_namespace(patches.center)
+    if patches.dense is not None:
+        variances, columns = xp.linalg.eigh(patches.dense)
+        directions = xp.flip(xp.matrix_transpose(columns), axis=1)
+        variances = xp.flip(variances, axis=1)
+    else:
+        _, singular, directions = xp.linalg.svd(patches.factor, full_matrices=False)
+        variances = singular * singular
+    directions = _break_ties(directions, variances)
+    varied = variances > RANK_TOLERANCE * variances[:, :1]
+    varied = xp.astype(varied, directions.dtype)
+    return directions * varied[:, :, None], varied
+
+
+def _break_ties(directions: Array, variances: Array) -> Array:
+    """Choose the directions of equal variance by the order of the features."""
+    xp = array_namespace(directions)
+    gap = variances[:, :-1] - variances[:, 1:]
+    split = gap > TIE_TOLERANCE * variances[:, :1]
+    if bool(xp.all(split)):
+        return directions
+    dtype, (_, r, m) = directions.dtype, directions.shape
+    step = xp.astype(split, dtype)
+    group = xp.concat(
+        [xp.zeros_like(variances[:, :1]), xp.cumulative_sum(step, axis=1)], axis=1
+    )
+    same_group = xp.astype(group[:, :, None] == group[:, None, :], dtype)
+    order = xp.sqrt(xp.arange(1, m + 1, dtype=dtype))
+    projected = xp.matmul(directions * order, xp.matrix_transpose(directions))
+    # Groups are kept apart, and in their order, by steps larger than any entry.
+    steps = 2 * (m + 1) ** 0.5 * group[:, :, None] * xp.eye(r, dtype=dtype)
+    turn = xp.linalg.eigh(projected * same_group + steps)[1]
+    return xp.matmul(xp.matrix_transpose(turn), directions)
+
+
+def compare_directions(left: Description, right: Description) -> EdgeValues:
+    """Return the curvatures of a batch of edges from their principal directions.
+
+    Sines come from chords, not from cosines: √(1 - c²) loses half the digits of a
+    small angle, and most angles between overlapping patches are small.
+    """
+    xp = array_namespace(left[0])
+    cosine = xp.sum(left[0] * right[0], axis=-1)
+    one = xp.ones_like(cosine)
+    sign = xp.where(cosine < 0, -one, one)
+    gap = left[0] - sign[:, :, None] * right[0]
+    chord = xp.sum(gap * gap, axis=-1)  # squared, in [0, 2]
+    sine = xp.sqrt(chord * (1 - chord / 4))
+    shared = left[1] * right[1]
+    count = xp.sum(shared, axis=-1)
+    known = count > 0
+    mean = xp.sum(sine * shared, axis=-1) / xp.where(known, count, one[:, 0])
+    smallest = xp.min(xp.where(shared > 0, sine, 2 * one), axis=-1)
+    smallest = xp.where(known, smallest, xp.zeros_like(smallest))
+    widest = xp.max(chord * shared, axis=-1)
+    widest = xp.where(known, widest, 2 * one[:, 0])
+    return EdgeValues(mean, smallest, _chord_plus_sine(widest))
+
+
+def _chord_plus_sine(squared_chord: Array) -> Array:
+    xp = array_namespace(squared_chord)
+    return xp.sqrt(squared_chord) + xp.sqrt(squared_chord * (1 - squared_chord / 4))

@@ -1,0 +1,349 @@
+"""The one `fit` and the one `transform` that every estimator shares.
+
+An estimator adds two methods: `_embed` turns measured edges into coordinates, and
+`_place` puts new samples, linked to training samples, among them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._types import EdgeList, Links, Pairs
+from .._validation import (
+    Float,
+    Fraction,
+    Having,
+    Integer,
+    Nothing,
+    OneOf,
+    ThreadCount,
+    Truth,
+    check_parameters,
+)
+from ..dissimilarity import (
+    DISSIMILARITIES,
+    Dissimilarity,
+    compare_pairs,
+    get_dissimilarity,
+)
+from ..exceptions import DisconnectedGraphWarning, warn
+from ..graph import (
+    complete_graph,
+    pairs_from_directed,
+    undirected_union,
+    weak_components,
+)
+from ..labels import LABEL_RULES, apply_label_rule, encode_labels
+from ..neighbors import (
+    closest_pairs,
+    find_neighbors,
+    find_query_neighbors,
+    prepare_transformer,
+    resolve_n_neighbors,
+)
+from ..patches import Patches, fit_patches, mean_variance
+from ..precomputed import (
+    check_dissimilarities,
+    edges_along,
+    edges_from_matrix,
+    links_from_matrix,
+    refuse_disconnected,
+)
+
+QUERY_LINKS = 10
+"""Links of a new sample under a label rule: see `PatchEmbedding.transform`."""
+
+
+class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Neighbours, patches, dissimilarity; subclasses add the embedding."""
+
+    n_components: int
+    n_neighbors: Any
+    dissimilarity: Any
+    label_rule: str | None
+    include_center: bool
+    shrinkage: float
+    ridge: float
+    neighbors_algorithm: Any
+    eigen_solver: str
+    n_jobs: int | None
+    random_state: Any
+    embedding_: np.ndarray
+
+    _parameter_rules: ClassVar[dict[str, Any]] = {
+        "n_components": Integer(1),
+        "n_neighbors": (Integer(1), Fraction()),
+        "dissimilarity": (
+            OneOf(*DISSIMILARITIES, "precomputed"),
+            Having(("__call__",), "a callable on patches"),
+        ),
+        "label_rule": (OneOf(*LABEL_RULES), Nothing()),
+        "include_center": Truth(),
+        "shrinkage": Float(0, 1),
+        "ridge": Float(0),
+        "neighbors_algorithm": (
+            OneOf("auto", "exact"),
+            Having(("fit_transform", "transform"), "a KNN transformer"),
+        ),
+        "eigen_solver": OneOf("auto", "dense", "arpack"),
+        "n_jobs": ThreadCount(),
+    }
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Embed the samples of X.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features)
+            Samples; with `dissimilarity="precomputed"`, a symmetric matrix
+            (n_samples, n_samples) of dissimilarities, dense or sparse.
+        y : array-like (n_samples,), default=None
+            Class labels, used only by a `label_rule`; -1 marks an unlabelled sample.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        check_parameters(self)
+        X = self._check_samples(X, reset=True)
+        n = X.shape[0]
+        if self.n_components >= n:
+            raise ValueError(
+                f"n_components={self.n_components} must be less than the number of "
+                f"samples, n_samples={n}."
+            )
+        classes = None
+        if self.label_rule is not None:
+            classes = encode_labels(y, n, type(self).__name__)
+        self.n_neighbors_ = None
+        if self.n_neighbors is not None:
+            self.n_neighbors_ = resolve_n_neighbors(self.n_neighbors, n)
+        self._train_X = X
+        if self._is_precomputed():
+            edges = self._read_edges(X)
+        else:
+            edges = self._measure_edges(X, classes)
+        self.graph_ = edges.to_csr()
+        self.embedding_ = self._embed(edges)
+        self._n_features_out = self.n_components
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Embed the samples of X and return their coordinates.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        embedding : array (n_samples, n_components)
+            `embedding_`.
+        """
+        return self.fit(X, y).embedding_
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Place new samples in the embedding. No label of a new sample is ever used.
+
+        The patch of a new sample is itself with its nearest training samples; its
+        dissimilarity to their patches links it to the embedding. A sample identical
+        to a training sample gets that sample's coordinates (the mean of them, if
+        several are identical), so `transform(X_train)` is `embedding_`.
+
+        Under a label rule a new sample keeps all of its patch but only its 10 nearest
+        links, and weighs them by the label-free value. In training, labels tell a
+        near edge from a far one, which is why KLAP can use three quarters of all
+        samples as neighbours; a new sample has no label, and linked to so many it
+        would land in the middle of everything. Whom it is near is all it knows.
+
+        Parameters
+        ----------
+        X : array-like (n_queries, n_features)
+            New samples; with `dissimilarity="precomputed"`, their dissimilarities to
+            the training samples, (n_queries, n_samples), dense or sparse.
+
+        Returns
+        -------
+        embedding : array (n_queries, n_components)
+            Coordinates.
+        """
+        check_is_fitted(self)
+        X = self._check_samples(X, reset=False)
+        if self._is_precomputed():
+            links = links_from_matrix(X, self.n_neighbors_)
+            same = links.lengths == 0
+        else:
+            links, same = self._link(X)
+        placed = self._place(links, X)
+        known = same.any(axis=1)
+        shares = same[known] / same[known].sum(axis=1, keepdims=True)
+        at = self.embedding_[links.indices[known]]
+        placed[known] = np.einsum("qk,qkd->qd", shares, at)
+        return placed
+
+    def _embed(self, edges: EdgeList) -> np.ndarray:
+        raise NotImplementedError
+
+    def _place(self, links: Links, X: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _components(self, pairs: Pairs) -> tuple[int, np.ndarray]:
+        """Count the parts of the graph that the embedding needs to be one."""
+        return weak_components(pairs)
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.dissimilarity, str) and (
+            self.dissimilarity == "precomputed"
+        )
+
+    def _seed(self) -> np.random.RandomState:
+        """Return the source of solver start vectors; fixed unless the user seeds it."""
+        return check_random_state(0 if self.random_state is None else self.random_state)
+
+    def _check_samples(self, X: Any, *, reset: bool) -> Any:
+        precomputed = self._is_precomputed()
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=np.float64,
+            accept_sparse="csr" if precomputed else False,
+            ensure_min_samples=2 if reset else 1,
+        )
+        if precomputed:
+            check_dissimilarities(X, square=reset)
+        return X
+
+    def _read_edges(self, D: Any) -> EdgeList:
+        """Take the graph and its lengths from a matrix of dissimilarities."""
+        edges = edges_from_matrix(D, self.n_neighbors_)
+        joined = self._connect(edges.pairs, D)
+        return edges if joined is edges.pairs else edges_along(D, joined)
+
+    def _measure_edges(self, X: np.ndarray, classes: np.ndarray | None) -> EdgeList:
+        """Run neighbours -> patches -> dissimilarity."""
+        dissimilarity = get_dissimilarity(self.dissimilarity)
+        indices = self._find_neighbors(X)
+        if indices is None:
+            pairs = complete_graph(X.shape[0])
+        else:
+            pairs = self._connect(undirected_union(indices), X)
+        self._variance = mean_variance(X)
+        self._described = dissimilarity.describe(
+            self._fit_patches(dissimilarity, X, indices)
+        )
+        i, j = pairs.source, pairs.target
+        values = compare_pairs(
+            dissimilarity, self._described, self._described, i, j, n_jobs=self.n_jobs
+        )
+        ends = (None, None) if classes is None else (classes[i], classes[j])
+        return EdgeList(pairs, apply_label_rule(self.label_rule, values, *ends))
+
+    def _find_neighbors(self, X: np.ndarray) -> np.ndarray | None:
+        """Find who is near whom; None if everybody is (`n_neighbors=None`)."""
+        self._search = None
+        if self.n_neighbors_ is None:
+            return None
+        algorithm = self.neighbors_algorithm
+        if not isinstance(algorithm, str):
+            self._search = algorithm = prepare_transformer(algorithm, self.n_neighbors_)
+        return find_neighbors(
+            X, self.n_neighbors_, algorithm=algorithm, n_jobs=self.n_jobs
+        ).indices
+
+    def _connect(self, pairs: Pairs, X: Any) -> Pairs:
+        """Join the parts of the graph by their closest pairs, and say so."""
+        self.n_connected_components_ = weak_components(pairs)[0]
+        count, labels = self._components(pairs)
+        if count == 1:
+            return pairs
+        if not isinstance(X, np.ndarray):
+            refuse_disconnected(count)
+        sizes = sorted(np.bincount(labels[labels >= 0]).tolist(), reverse=True)
+        shown = ", ".join(map(str, sizes[:5])) + (", ..." if count > 5 else "")
+        warn(
+            f"The neighbour graph has {count} {self._component_name} (of {shown} "
+            f"samples) with n_neighbors={self.n_neighbors_}. They were joined by their "
+            "closest pairs, and what lies between them is not to be trusted. Raise "
+            "n_neighbors to avoid this.",
+            DisconnectedGraphWarning,
+        )
+        row, column = closest_pairs(
+            X, labels, precomputed=self._is_precomputed(), n_jobs=self.n_jobs
+        )
+        return pairs_from_directed(
+            pairs.n_samples,
+            np.concatenate([pairs.row, row, column]),
+            np.concatenate([pairs.column, column, row]),
+        )
+
+    _component_name: ClassVar[str] = "connected components"
+
+    def _fit_patches(
+        self, dissimilarity: Dissimilarity, centers: np.ndarray, indices: Any
+    ) -> Patches:
+        """Fit the patches of training or new samples, from training neighbours."""
+        if not dissimilarity.needs_gaussians:
+            return Patches(center=centers)
+        if indices is None:
+            raise ValueError(
+                "n_neighbors=None compares all pairs of samples, but patches need "
+                f"neighbours: set n_neighbors, or dissimilarity='euclidean' instead of "
+                f"{self.dissimilarity!r}."
+            )
+        regularization = (
+            {"shrinkage": self.shrinkage, "ridge": self.ridge}
+            if dissimilarity.regularized
+            else {"shrinkage": 0.0, "ridge": 0.0}
+        )
+        return fit_patches(
+            centers,
+            self._train_X,
+            indices,
+            include_center=self.include_center,
+            variance=self._variance,
+            n_jobs=self.n_jobs,
+            **regularization,
+        )
+
+    def _link(self, X: np.ndarray) -> tuple[Links, np.ndarray]:
+        """Link new samples to training samples; say which links join equal samples."""
+        dissimilarity = get_dissimilarity(self.dissimilarity)
+        train = self._train_X
+        k = self.n_neighbors_ or train.shape[0]
+        near = find_query_neighbors(
+            X, train, k, search=self._search, n_jobs=self.n_jobs
+        )
+        described = dissimilarity.describe(
+            self._fit_patches(dissimilarity, X, near.indices)
+        )
+        n_links = k if self.label_rule is None else min(k, QUERY_LINKS)
+        indices = near.indices[:, :n_links]
+        values = compare_pairs(
+            dissimilarity,
+            described,
+            self._described,
+            np.repeat(np.arange(X.shape[0]), n_links),
+            indices.ravel(),
+            n_jobs=self.n_jobs,
+        )
+        lengths = np.asarray(values.label_free).reshape(indices.shape)
+        return Links(indices, lengths), near.distances[:, :n_links] == 0
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.sparse = self._is_precomputed()
+        tags.target_tags.required = self.label_rule is not None
+        return tags

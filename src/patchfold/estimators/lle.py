@@ -1,0 +1,166 @@
+"""PatchLLE: reconstruction weights of every sample, then the coordinates they fit."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import EdgeList, Links, Pairs
+from .._validation import Float
+from ..graph import closed_components
+from ..solvers.reconstruction import (
+    barycentric_weights,
+    entropic_weights,
+    reconstruction_embedding,
+)
+from ._base import PatchEmbedding
+
+
+class PatchLLE(PatchEmbedding):
+    """Locally linear embedding whose weights come from neighbourhood dissimilarities.
+
+    With d_i the dissimilarities of sample i to its neighbours, its weights solve
+    (d_i d_iᵀ + αI) w = 1. With `dissimilarity="kl"` this is PELLE [1]_. "euclidean"
+    keeps the classic Gram matrix of differences: it is LLE [2]_ and equals
+    scikit-learn's.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Coordinates of the embedding.
+    n_neighbors : int or float, default=15
+        Neighbours of a sample, itself not counted; a float is a fraction of the
+        samples.
+    dissimilarity : {"euclidean", "kl", "curvature", "precomputed"} or callable
+        Dissimilarity of an edge. A callable takes two batches of `patchfold.Patches`
+        of the same length and returns one number >= 0 per pair. Default: "kl".
+    reg : float, default=1e-3
+        The ridge α; with "euclidean" it multiplies the trace of the Gram matrix, as in
+        scikit-learn.
+    label_rule : {"klap"} or None, default=None
+        How class labels change an edge.
+    include_center : bool, default=True
+        Whether a sample is a point of its own patch.
+    shrinkage : float, default=0.1
+        Part γ of a patch covariance that is replaced by its mean variance.
+    ridge : float, default=1e-6
+        Floor ρ of every patch covariance, in units of the mean feature variance.
+    neighbors_algorithm : {"auto", "exact"} or KNN transformer, default="auto"
+        Neighbour search, or an object like scikit-learn's `KNeighborsTransformer`.
+    eigen_solver : {"auto", "dense", "arpack"}, default="auto"
+        "dense" for exact eigenvectors; "auto" is dense for small samples.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seeds the start of an iterative solver. None is a fixed start, not a random one.
+
+    Attributes
+    ----------
+    embedding_ : array (n_samples, n_components)
+        Coordinates of the training samples.
+    graph_ : sparse array (n_samples, n_samples)
+        Dissimilarity of every edge, zeros stored.
+    weights_ : sparse array (n_samples, n_samples)
+        Reconstruction weights; every row sums to 1.
+    eigenvalues_ : array (n_components,)
+        Eigenvalues of (I-W)ᵀ(I-W) after the trivial one, ascending.
+    n_neighbors_ : int
+        Neighbours used.
+    n_connected_components_ : int
+        Components of the neighbour graph before they were joined.
+    n_features_in_ : int
+        Features seen in `fit`.
+    feature_names_in_ : array (n_features_in_,)
+        Their names, where X had string names.
+
+    See Also
+    --------
+    pelle : The paper's settings.
+    sklearn.manifold.LocallyLinearEmbedding : The same for points instead of patches.
+
+    References
+    ----------
+    .. [1] A. L. M. Levada, M. F. C. Haddad, "Parametric entropic locally linear
+       embedding for small sample size classification".
+    .. [2] S. T. Roweis, L. K. Saul, "Nonlinear dimensionality reduction by locally
+       linear embedding", Science 290, 2000.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> import patchfold as pf
+    >>> pf.PatchLLE(n_neighbors=20).fit_transform(scale(load_wine().data)).shape
+    (178, 2)
+    """
+
+    _parameter_rules: ClassVar[dict[str, Any]] = {
+        **PatchEmbedding._parameter_rules,
+        "reg": Float(0, open_low=True),
+    }
+    _component_name: ClassVar[str] = "groups whose neighbours are all their own"
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int | float = 15,
+        dissimilarity: Any = "kl",
+        reg: float = 1e-3,
+        label_rule: str | None = None,
+        include_center: bool = True,
+        shrinkage: float = 0.1,
+        ridge: float = 1e-6,
+        neighbors_algorithm: Any = "auto",
+        eigen_solver: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.dissimilarity = dissimilarity
+        self.reg = reg
+        self.label_rule = label_rule
+        self.include_center = include_center
+        self.shrinkage = shrinkage
+        self.ridge = ridge
+        self.neighbors_algorithm = neighbors_algorithm
+        self.eigen_solver = eigen_solver
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _components(self, pairs: Pairs) -> tuple[int, np.ndarray]:
+        return closed_components(pairs)
+
+    def _weights(
+        self, X: np.ndarray, row: np.ndarray, column: np.ndarray, length: np.ndarray
+    ) -> np.ndarray:
+        """Weigh the neighbours `column` of every sample `row`."""
+        if isinstance(self.dissimilarity, str) and self.dissimilarity == "euclidean":
+            return barycentric_weights(X, self._train_X, row, column, self.reg)
+        return entropic_weights(row, length, X.shape[0], self.reg)
+
+    def _embed(self, edges: EdgeList) -> np.ndarray:
+        pairs, X = edges.pairs, self._train_X
+        weights = self._weights(X, pairs.row, pairs.column, edges.length[pairs.edge])
+        shape = (pairs.n_samples, pairs.n_samples)
+        self.weights_ = sp.coo_array(
+            (weights, (pairs.row, pairs.column)), shape=shape
+        ).tocsr()
+        self.eigenvalues_, vectors = reconstruction_embedding(
+            self.weights_,
+            self.n_components,
+            solver=self.eigen_solver,
+            seed=self._seed(),
+        )
+        return vectors
+
+    def _place(self, links: Links, X: np.ndarray) -> np.ndarray:
+        linked = np.isfinite(links.lengths)
+        row = np.nonzero(linked)[0]
+        column = links.indices[linked]
+        weights = self._weights(X, row, column, links.lengths[linked])
+        shape = (X.shape[0], self.embedding_.shape[0])
+        return sp.coo_array((weights, (row, column)), shape=shape) @ self.embedding_

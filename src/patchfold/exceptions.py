@@ -1,0 +1,49 @@
+"""The named errors and warnings of patchfold: what went wrong, as a class to filter on.
+
+Errors are also `ValueError`, so that code written for scikit-learn catches them.
+"""
+
+import sys
+import warnings
+
+
+class PatchfoldWarning(UserWarning):
+    """Base of every warning patchfold gives."""
+
+
+class DisconnectedGraphWarning(PatchfoldWarning):
+    """The neighbour graph fell into components, which were joined."""
+
+
+class DegeneratePatchWarning(PatchfoldWarning):
+    """Some patches consist of identical points and have no shape of their own."""
+
+
+class NeighborCountWarning(PatchfoldWarning):
+    """`n_neighbors` exceeded the number of other samples and was lowered."""
+
+
+class VanishingWeightsWarning(PatchfoldWarning):
+    """`kernel_width` is so small that edge weights fall apart into pieces."""
+
+
+class NegativeEigenvalueWarning(PatchfoldWarning):
+    """The geodesics have fewer Euclidean dimensions than were asked for."""
+
+
+class SingularPatchError(ValueError):
+    """A patch covariance cannot be inverted and nothing was allowed to help."""
+
+
+class DisconnectedGraphError(ValueError):
+    """A precomputed graph is in pieces and nothing is known of what lies between."""
+
+
+def warn(message: str, category: type[PatchfoldWarning]) -> None:
+    """Give a warning that points at the user's line, not at ours or scikit-learn's."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
+        ("patchfold.", "sklearn.", "joblib.")
+    ):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level + 1)

@@ -1,0 +1,114 @@
+"""A matrix of dissimilarities -> the same graph stage the features lead to.
+
+Dense: every row's `n_neighbors` smallest entries are its neighbours. Sparse: the stored
+entries are the graph, zeros included, and `n_neighbors` is not used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._types import EdgeList, Links, Pairs
+from .exceptions import DisconnectedGraphError
+from .graph import complete_graph, pairs_from_directed
+
+
+def check_dissimilarities(D: Any, *, square: bool) -> None:
+    """Raise ValueError unless D holds finite numbers >= 0, symmetric if square."""
+    stored = D.data if sp.issparse(D) else D
+    if square and D.shape[0] != D.shape[1]:
+        raise ValueError(
+            "dissimilarity='precomputed' needs a square matrix of dissimilarities. "
+            f"Got shape {D.shape} instead."
+        )
+    if stored.size and stored.min() < 0:
+        raise ValueError(
+            f"X holds a negative dissimilarity ({stored.min():.3g}); with "
+            "dissimilarity='precomputed' all must be >= 0."
+        )
+    if square and not sp.issparse(D) and not np.allclose(D, D.T, rtol=1e-6):
+        raise ValueError(
+            "X is not symmetric; with dissimilarity='precomputed' pass a symmetric "
+            "matrix, for example (X + X.T) / 2."
+        )
+
+
+def edges_from_matrix(D: Any, n_neighbors: int | None) -> EdgeList:
+    """Read the neighbour graph and its lengths from a square matrix."""
+    if sp.issparse(D):
+        return _edges_from_sparse(sp.coo_array(D))
+    n = D.shape[0]
+    if n_neighbors is None:
+        pairs = complete_graph(n)
+    else:
+        masked = D.astype(float, copy=True)
+        np.fill_diagonal(masked, np.inf)
+        nearest = np.argsort(masked, axis=1, kind="stable")[:, :n_neighbors]
+        row = np.repeat(np.arange(n), n_neighbors)
+        pairs = pairs_from_directed(n, row, nearest.ravel())
+    return edges_along(D, pairs)
+
+
+def edges_along(D: np.ndarray, pairs: Pairs) -> EdgeList:
+    """Read the lengths of given edges from a dense matrix."""
+    there, back = D[pairs.source, pairs.target], D[pairs.target, pairs.source]
+    return EdgeList(pairs, (there + back) / 2)
+
+
+def _edges_from_sparse(D: sp.coo_array) -> EdgeList:
+    other = D.row != D.col
+    row, column, value = D.row[other], D.col[other], D.data[other].astype(float)
+    pairs = pairs_from_directed(D.shape[0], row, column)
+    by_row = value[np.argsort(row, kind="stable")]
+    n_edges = pairs.source.size
+    smallest = np.full(n_edges, np.inf)
+    largest = np.zeros(n_edges)
+    np.minimum.at(smallest, pairs.edge, by_row)
+    np.maximum.at(largest, pairs.edge, by_row)
+    if not np.allclose(smallest, largest, rtol=1e-6):
+        raise ValueError(
+            "X is not symmetric: an edge is stored with two different values; with "
+            "dissimilarity='precomputed' pass a symmetric graph."
+        )
+    both_ways = pairs_from_directed(
+        pairs.n_samples,
+        np.concatenate([pairs.source, pairs.target]),
+        np.concatenate([pairs.target, pairs.source]),
+    )
+    return EdgeList(both_ways, smallest)
+
+
+def refuse_disconnected(n_components: int) -> None:
+    """Raise DisconnectedGraphError: a sparse graph does not say what lies between."""
+    raise DisconnectedGraphError(
+        f"the precomputed graph has {n_components} connected components, and a sparse "
+        "matrix does not say how far apart they are. Pass a connected graph, or the "
+        "dense matrix of dissimilarities."
+    )
+
+
+def links_from_matrix(D: Any, n_neighbors: int | None) -> Links:
+    """Read the links of new samples from a (q, n) matrix of dissimilarities."""
+    if sp.issparse(D):
+        return _links_from_sparse(sp.csr_array(D))
+    k = D.shape[1] if n_neighbors is None else min(n_neighbors, D.shape[1])
+    nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
+    return Links(nearest, np.take_along_axis(D, nearest, axis=1).astype(float))
+
+
+def _links_from_sparse(D: sp.csr_array) -> Links:
+    counts = np.diff(D.indptr)
+    if counts.min(initial=1) == 0:
+        raise ValueError(
+            f"query {int(counts.argmin())} has no stored dissimilarity to any training "
+            "sample; store at least one per row."
+        )
+    row = np.repeat(np.arange(D.shape[0]), counts)
+    place = np.arange(D.nnz) - np.repeat(D.indptr[:-1], counts)
+    shape = (D.shape[0], int(counts.max()))
+    indices, lengths = np.zeros(shape, dtype=np.int64), np.full(shape, np.inf)
+    indices[row, place], lengths[row, place] = D.indices, D.data
+    return Links(indices, lengths)

@@ -1,0 +1,1 @@
+"""Matrices and objectives -> embeddings, each with its extension to new samples."""

@@ -1,0 +1,203 @@
+"""Objective and constraint -> embedding: projected ascent of Cauchy graph embedding.
+
+Maximise J(R) = Σ_ij w_ij Γ(||r_i - r_j||²) over ordered pairs, with RᵀR = I and columns
+of mean 0. With a_ij = -w_ij Γ'(s_ij) and L_A the Laplacian of A, the gradient is
+∇J = -4 L_A R. A step is R + ∇J/L, centred and brought back by the nearest feasible
+point U Vᵀ of its singular value decomposition.
+
+A step is accepted on J itself, so J never falls. The paper's own test (its eq. 28)
+never rejects with U Vᵀ. The useful answer is the local optimum next to the Laplacian
+start: a higher J elsewhere is worse, so there are no restarts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial import cKDTree
+
+from .._types import Pairs
+from ..objectives import Decay
+from .spectral import capped_ratio
+
+MAX_BACKTRACKS = 60
+
+
+@dataclass(frozen=True)
+class Objective:
+    """J(R) on the edges of a graph, less an optional penalty on crowding.
+
+    Attributes
+    ----------
+    pairs : Pairs
+        Edges.
+    weights : array (E,)
+        Similarities w.
+    decay : Decay
+        Γ.
+    sigma : float
+        Its width.
+    min_distance : float
+        Points closer than this δ pay (1 - s/δ²)² per pair, in units of the mean
+        weight; 0 for no penalty.
+    """
+
+    pairs: Pairs
+    weights: np.ndarray
+    decay: Decay
+    sigma: float
+    min_distance: float = 0.0
+
+    @property
+    def ceiling(self) -> float:
+        """What J would be with all points at one place, Γ(0) Σw."""
+        return 2 * self.decay.at_zero * float(self.weights.sum())
+
+    def value(self, R: np.ndarray) -> float:
+        """Return J(R), less the penalty."""
+        s = _squared(R, self.pairs.source, self.pairs.target)
+        value = 2 * float(self.weights @ self.decay.value(s, self.sigma))
+        if self.min_distance:
+            i, j = self._crowded(R)
+            shortfall = 1 - _squared(R, i, j) / self.min_distance**2
+            value -= 2 * self.weights.mean() * float(shortfall @ shortfall)
+        return value
+
+    def pull(self, R: np.ndarray) -> sp.csr_array:
+        """Return L_A: the gradient of J is -4 L_A R."""
+        i, j = self.pairs.source, self.pairs.target
+        s = _squared(R, i, j)
+        a = -self.weights * self.decay.slope(s, self.sigma)
+        if self.min_distance:
+            near_i, near_j = self._crowded(R)
+            shortfall = 1 - _squared(R, near_i, near_j) / self.min_distance**2
+            push = 2 * self.weights.mean() * shortfall / self.min_distance**2
+            i, j = np.concatenate([i, near_i]), np.concatenate([j, near_j])
+            a = np.concatenate([a, -push])
+        n = self.pairs.n_samples
+        half = sp.coo_array((a, (i, j)), shape=(n, n)).tocsr()
+        whole = half + half.T
+        return (sp.diags_array(whole.sum(axis=1)) - whole).tocsr()
+
+    def _crowded(self, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        near = cKDTree(R).query_pairs(self.min_distance, output_type="ndarray")
+        near = near[np.lexsort((near[:, 1], near[:, 0]))]
+        return near[:, 0], near[:, 1]
+
+
+def _squared(R: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    gap = R[i] - R[j]
+    return np.einsum("ij,ij->i", gap, gap)
+
+
+def project(M: np.ndarray) -> np.ndarray:
+    """Return the nearest matrix with orthonormal columns of mean zero."""
+    U, _, Vt = np.linalg.svd(M - M.mean(axis=0), full_matrices=False)
+    return U @ Vt
+
+
+def ascend(
+    objective: Objective, start: np.ndarray, *, max_iter: int, tol: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Climb from a feasible start until the gap to the ceiling stops closing.
+
+    Parameters
+    ----------
+    objective : Objective
+        What to maximise.
+    start : array (n, d)
+        Feasible: orthonormal columns of mean zero.
+    max_iter : int
+        Steps at most.
+    tol : float
+        Stop when a step closes less than this part of the gap `ceiling - J`.
+
+    Returns
+    -------
+    R : array (n, d)
+        The embedding.
+    trace : array
+        J at the start and after every step; it never falls.
+    """
+    R, trace = start, [objective.value(start)]
+    lipschitz = None
+    for _ in range(max_iter):
+        pull = objective.pull(R)
+        if lipschitz is None:
+            lipschitz = 8 * float(abs(pull.diagonal()).mean()) or 1.0
+        gradient = -4 * (pull @ R)
+        for _ in range(MAX_BACKTRACKS):
+            candidate = project(R + gradient / lipschitz)
+            value = objective.value(candidate)
+            if value >= trace[-1]:
+                break
+            lipschitz *= 2
+        else:
+            break
+        gap = max(objective.ceiling - trace[-1], np.finfo(float).tiny)
+        closed = (value - trace[-1]) / abs(gap)
+        R = candidate
+        trace.append(value)
+        lipschitz /= 2
+        if closed < tol:
+            break
+    return R, np.array(trace)
+
+
+def place_by_fixed_point(
+    log_weights: np.ndarray,
+    neighbors: np.ndarray,
+    embedding: np.ndarray,
+    multiplier: np.ndarray,
+    decay: Decay,
+    sigma: float,
+    *,
+    max_iter: int = 100,
+    tol: float = 1e-9,
+) -> np.ndarray:
+    """Place new samples where a training sample with the same links would stay.
+
+    Maximising a new sample's own term alone would pull it inwards: at a fit
+    L_A R = RΛ, and the multiplier Λ holds every sample out. So r = (Σ a_j r_j)
+    (Σa_j I - Λ)⁻¹ is iterated, with Λ counting for at most half of Σa_j.
+
+    Parameters
+    ----------
+    log_weights : array (q, k)
+        Logarithm of w along each link.
+    neighbors : int array (q, k)
+        Training samples at the other end.
+    embedding : array (n, d)
+        R.
+    multiplier : array (d, d)
+        Λ = Rᵀ L_A R, symmetric.
+    decay, sigma
+        Γ and its width.
+    max_iter, tol
+        Stop when no sample moves by more than `tol` of the embedding's spread.
+
+    Returns
+    -------
+    array (q, d)
+    """
+    theta, axes = np.linalg.eigh((multiplier + multiplier.T) / 2)
+    turned = embedding @ axes
+    there = turned[neighbors]
+    strongest = log_weights.max(axis=1, keepdims=True)
+    relative = np.exp(log_weights - strongest)
+    r = np.einsum("qk,qkd->qd", relative, there) / relative.sum(axis=1, keepdims=True)
+    spread = np.abs(turned).max()
+    for _ in range(max_iter):
+        s = ((r[:, None, :] - there) ** 2).sum(axis=2)
+        a = -relative * decay.slope(s, sigma)
+        total = a.sum(axis=1, keepdims=True)
+        mean = np.einsum("qk,qkd->qd", a, there) / total
+        pull = capped_ratio(np.maximum(theta, 0.0), np.exp(strongest) * total)
+        moved = mean / (1 - pull)
+        step = np.abs(moved - r).max(initial=0.0)
+        r = moved
+        if step <= tol * spread:
+            break
+    return r @ axes.T

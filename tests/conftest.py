@@ -1,0 +1,55 @@
+"""Data every test may ask for, and how two embeddings are compared."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.preprocessing import scale
+
+
+def parity5():
+    bits = np.array(list(itertools.product([0, 1], repeat=5)))
+    return scale(bits.astype(float)), bits.sum(axis=1) % 2
+
+
+def random_set():
+    rng = np.random.default_rng(20261115)
+    return rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4)), rng.integers(0, 3, 60)
+
+
+def z_scored(loader):
+    bunch = loader()
+    return scale(bunch.data), bunch.target
+
+
+SETS = {
+    "iris": lambda: z_scored(load_iris),
+    "wine": lambda: z_scored(load_wine),
+    "parity5": parity5,
+    "random": random_set,
+}
+
+
+@pytest.fixture(params=SETS, scope="session")
+def named_set(request):
+    """Return (name, X, y) for each of the four sets, z-scored."""
+    return request.param, *SETS[request.param]()
+
+
+@pytest.fixture(scope="session")
+def wine():
+    return SETS["wine"]()
+
+
+@pytest.fixture(scope="session")
+def iris():
+    return SETS["iris"]()
+
+
+def assert_equal_up_to_sign(actual, expected, *, atol=1e-8):
+    """Compare coordinates column by column, whatever their signs."""
+    signs = np.sign((actual * expected).sum(axis=0))
+    np.testing.assert_allclose(actual * signs, expected, atol=atol)

@@ -1,0 +1,50 @@
+"""Same input, same bits; the order of rows and the number of threads do not matter."""
+
+import numpy as np
+import pytest
+
+import patchfold as pf
+from patchfold import _blocks
+
+MODELS = {
+    "isomap_kl": pf.isomap_kl,
+    "elap": lambda **p: pf.elap(kernel_width="auto", **p),
+    "pelle": pf.pelle,
+    "klap": pf.klap,
+    "cauchy": pf.cauchy,
+    "cauchy on a graph": pf.CauchyEmbedding,
+    "arpack": lambda **p: pf.PatchEigenmaps(eigen_solver="arpack", **p),
+    "low rank": lambda **p: pf.PatchIsomap(n_neighbors=8, **p),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("ignore::patchfold.exceptions.DisconnectedGraphWarning")
+def test_any_number_of_threads_gives_the_same_bits(name, wine, monkeypatch):
+    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 2**15)  # many blocks, even on wine
+    X, y = wine
+    alone = MODELS[name](n_jobs=1).fit(X[:150], y[:150])
+    for n_jobs in (None, 2, 5):
+        model = MODELS[name](n_jobs=n_jobs).fit(X[:150], y[:150])
+        np.testing.assert_array_equal(model.embedding_, alone.embedding_)
+        np.testing.assert_array_equal(
+            model.transform(X[150:]), alone.transform(X[150:])
+        )
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("ignore::patchfold.exceptions.DisconnectedGraphWarning")
+def test_permuting_the_rows_permutes_the_embedding(name, wine):
+    X, y = wine
+    order = np.random.default_rng(0).permutation(len(X))
+    straight = MODELS[name]().fit_transform(X, y)[order]
+    permuted = MODELS[name]().fit_transform(X[order], y[order])
+    signs = np.sign((straight * permuted).sum(axis=0))
+    np.testing.assert_allclose(permuted * signs, straight, rtol=1e-5, atol=1e-6)
+
+
+def test_an_embedding_does_not_depend_on_the_names_of_classes(wine):
+    X, y = wine
+    named = np.array(["zinfandel", "barolo", "merlot"])[y]
+    by_number = pf.klap().fit_transform(X, y)
+    np.testing.assert_array_equal(pf.klap().fit_transform(X, named), by_number)

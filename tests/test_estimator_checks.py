@@ -1,0 +1,32 @@
+"""All of scikit-learn's checks, on every estimator and every recipe.
+
+Expected failures: none. The checks embed tiny, duplicated or separated samples on
+purpose, so our warnings about such data are not errors here.
+"""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import patchfold as pf
+
+ESTIMATORS = [
+    pf.PatchIsomap(),
+    pf.PatchEigenmaps(),
+    pf.PatchLLE(),
+    pf.CauchyEmbedding(),
+    pf.PatchIsomap(dissimilarity="euclidean"),
+    pf.PatchEigenmaps(dissimilarity="curvature"),
+    pf.PatchLLE(dissimilarity="euclidean"),
+    pf.isomap_kl(),
+    pf.elap(),
+    pf.pelle(),
+    pf.klap(),
+    pf.cauchy(),
+]
+
+
+@pytest.mark.filterwarnings("ignore::patchfold.exceptions.PatchfoldWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)

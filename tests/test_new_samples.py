@@ -1,0 +1,112 @@
+"""`transform`: where new samples land, in pipelines, and that no label leaks."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import patchfold as pf
+
+RECIPES = {
+    "isomap_kl": lambda: pf.isomap_kl(n_neighbors=20),
+    "elap": lambda: pf.elap(n_neighbors=20, kernel_width="auto"),
+    "pelle": lambda: pf.pelle(n_neighbors=20),
+    "klap": pf.klap,
+    "cauchy": lambda: pf.cauchy(n_neighbors=20),
+}
+
+
+@pytest.fixture(params=RECIPES)
+def recipe(request):
+    return RECIPES[request.param]()
+
+
+def pipeline(model):
+    return make_pipeline(StandardScaler(), model, KNeighborsClassifier(7))
+
+
+def folds():
+    return StratifiedKFold(5, shuffle=True, random_state=0)
+
+
+def test_training_samples_return_to_their_places(recipe, wine):
+    X, y = wine
+    model = recipe.fit(X, y)
+    np.testing.assert_array_equal(model.transform(X), model.embedding_)
+
+
+@pytest.mark.filterwarnings("ignore::patchfold.exceptions.PatchfoldWarning")
+def test_duplicates_return_to_the_mean_of_their_places(recipe, wine):
+    X, y = wine
+    X, y = np.concatenate([X, X[:5]]), np.concatenate([y, y[:5]])
+    model = recipe.fit(X, y)
+    placed = model.transform(X[:5])
+    mean = (model.embedding_[:5] + model.embedding_[-5:]) / 2
+    np.testing.assert_allclose(placed, mean, atol=1e-12)
+
+
+def test_a_sample_near_a_training_sample_lands_near_it(recipe, wine):
+    X, y = wine
+    model = recipe.fit(X, y)
+    placed = model.transform(X + 1e-3)
+    gap = np.linalg.norm(placed - model.embedding_, axis=1)
+    spread = np.linalg.norm(model.embedding_.std(axis=0))
+    assert np.median(gap) < 0.35 * spread
+
+
+def test_held_out_samples_land_among_their_class(recipe, wine):
+    X, y = wine
+    scores = cross_val_score(pipeline(recipe), X, y, cv=folds())
+    assert scores.mean() > 0.8
+
+
+def test_batches_equal_one_piece(recipe, wine):
+    X, y = wine
+    model = recipe.fit(X[:120], y[:120])
+    whole = model.transform(X[120:])
+    parts = [model.transform(part) for part in (X[120:121], X[121:150], X[150:])]
+    np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-10, atol=1e-12)
+
+
+def test_a_sample_far_from_everything_stays_finite_and_bounded(recipe, wine):
+    X, y = wine
+    model = recipe.fit(X, y)
+    far = model.transform(X[:3] + 1e6)
+    assert np.isfinite(far).all()
+    if not isinstance(model, pf.PatchIsomap):  # Isomap places far samples far away
+        assert abs(far).max() <= 2 * abs(model.embedding_).max() + 1e-12
+
+
+def test_klap_works_in_cross_validation_and_grid_search(wine):
+    X, y = wine
+    assert cross_val_score(pipeline(pf.klap()), X, y, cv=folds()).mean() > 0.9
+    grid = {"patcheigenmaps__n_neighbors": [0.5, 0.75]}
+    search = GridSearchCV(pipeline(pf.klap()), grid, cv=folds()).fit(X, y)
+    assert search.best_score_ > 0.9
+
+
+def test_permuted_labels_fall_to_the_majority_rate(wine):
+    """KLAP's published protocol scores .99 on permuted labels; this must not."""
+    X, y = wine
+    shuffled = np.random.default_rng(0).permutation(y)
+    score = cross_val_score(pipeline(pf.klap()), X, shuffled, cv=folds()).mean()
+    majority = np.bincount(y).max() / y.size
+    assert score < majority + 0.05
+
+
+def test_a_label_of_a_new_sample_cannot_be_passed(wine):
+    X, y = wine
+    model = pf.klap().fit(X, y)
+    with pytest.raises(TypeError):
+        model.transform(X, y)
+
+
+def test_placing_does_not_depend_on_the_other_new_samples(recipe, wine):
+    X, y = wine
+    model = recipe.fit(X[:150], y[:150])
+    crowd = np.concatenate([X[150:151], X[:100] * 3])
+    np.testing.assert_allclose(
+        model.transform(crowd)[0], model.transform(X[150:151])[0], rtol=1e-9
+    )

@@ -1,0 +1,84 @@
+"""What `import patchfold` loads, and that modules import only from earlier stages."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import patchfold
+
+SOURCE = Path(patchfold.__file__).parent
+
+FLOORS = [
+    {"exceptions", "_arrays", "_blocks", "_validation"},
+    {"_types"},
+    {"neighbors", "patches"},
+    {"divergences"},
+    {"curvature"},
+    {"dissimilarity", "labels", "graph", "objectives"},
+    {"precomputed"},
+    {"solvers.spectral"},
+    {"solvers.mds", "solvers.reconstruction", "solvers.gradient"},
+    {"estimators._base"},
+    {
+        "estimators.cauchy",
+        "estimators.eigenmaps",
+        "estimators.isomap",
+        "estimators.lle",
+    },
+    {"estimators"},
+    {"recipes", "metrics"},
+]
+"""The pipeline from the ground up: a module imports only from the floors below."""
+
+
+def module_name(path):
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def imported_modules(path):
+    """Names, relative to the package, of the sibling modules a file imports."""
+    own = path.relative_to(SOURCE).parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = own[: len(own) - node.level + 1]
+            yield ".".join([*base, *(node.module or "").split(".")]).strip(".")
+
+
+@pytest.mark.parametrize("floor", range(len(FLOORS)))
+def test_modules_import_only_from_below(floor):
+    below = set().union(*FLOORS[:floor])
+    for name in FLOORS[floor]:
+        file = SOURCE / Path(*name.split("."))
+        path = file / "__init__.py" if file.is_dir() else file.with_suffix(".py")
+        for imported in imported_modules(path):
+            own_package = path.name == "__init__.py" and imported.startswith(name)
+            assert imported in below or own_package, f"{name} imports {imported}"
+
+
+def loaded_by(statement):
+    code = f"import sys; {statement}; print(*sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    return {name.split(".")[0] for name in run.stdout.split()}
+
+
+def test_import_loads_nothing_that_scikit_learn_does_not():
+    extra = loaded_by("import patchfold") - loaded_by("import sklearn.manifold")
+    assert {name for name in extra if not name.startswith("_")} <= (
+        sys.stdlib_module_names | {"patchfold"}
+    )
+
+
+def test_everything_public_is_there_and_documented():
+    for name in patchfold.__all__:
+        assert getattr(patchfold, name).__doc__
+
+
+def test_long_files_have_been_cut():
+    for path in SOURCE.rglob("*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path

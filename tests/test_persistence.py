@@ -1,0 +1,43 @@
+"""A fitted model survives pickle and skops with the same bits."""
+
+import pickle
+
+import numpy as np
+import pytest
+import skops.io
+
+import patchfold as pf
+
+MODELS = {
+    "isomap_kl": pf.isomap_kl,
+    "elap": lambda: pf.elap(kernel_width="auto"),
+    "pelle": pf.pelle,
+    "klap": pf.klap,
+    "cauchy": pf.CauchyEmbedding,
+}
+
+
+@pytest.fixture(params=MODELS)
+def fitted(request, wine):
+    X, y = wine
+    return MODELS[request.param]().fit(X[:150], y[:150])
+
+
+def pickled(model):
+    return pickle.loads(pickle.dumps(model))
+
+
+def saved_with_skops(model):
+    data = skops.io.dumps(model)
+    types = skops.io.get_untrusted_types(data=data)
+    assert all(name.startswith(("patchfold.", "scipy.sparse.")) for name in types)
+    return skops.io.loads(data, trusted=types)
+
+
+@pytest.mark.filterwarnings("ignore::patchfold.exceptions.DisconnectedGraphWarning")
+@pytest.mark.parametrize("copy", [pickled, saved_with_skops])
+def test_a_copy_places_samples_with_the_same_bits(fitted, wine, copy):
+    X, _ = wine
+    restored = copy(fitted)
+    np.testing.assert_array_equal(restored.embedding_, fitted.embedding_)
+    np.testing.assert_array_equal(restored.transform(X), fitted.transform(X))
