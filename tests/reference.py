@@ -42,23 +42,16 @@ def neighbors(X, k):
     """Find the k nearest other samples by Euclidean distance (ELAP section III).
 
     The sample itself is left out by its position, so its duplicates stay. Squared
-    distances are compared in units of the row's k-th squared distance, rounded to 12
-    decimals, so that equal distances stay equal whatever the rounding of their last
-    bits; ties go to the lower index.
+    distances are rounded to 12 significant digits, so that equal distances stay equal
+    whatever the rounding of their last bits; ties go to the lower index.
     """
     n = len(X)
     indices = np.zeros((n, k), dtype=int)
     for i in range(n):
-        squared = {}
+        keyed = []
         for j in range(n):
             if j != i:
-                squared[j] = squared_distance(X[i], X[j])
-        unit = sorted(squared.values())[k - 1]
-        keyed = []
-        for j in squared:
-            # A unit of zero means k duplicates: nothing to round.
-            key = round(squared[j] / unit, 12) if unit > 0 else squared[j]
-            keyed.append((key, j))
+                keyed.append((float(f"{squared_distance(X[i], X[j]):.11e}"), j))
         keyed.sort()
         for position in range(k):
             indices[i, position] = keyed[position][1]

@@ -18,7 +18,7 @@ FLOORS = [
     {"divergences"},
     {"curvature"},
     {"dissimilarity", "labels", "graph", "objectives"},
-    {"precomputed"},
+    {"precomputed", "connectivity"},
     {"solvers.spectral"},
     {"solvers.mds", "solvers.reconstruction", "solvers.gradient"},
     {"estimators._base"},
@@ -29,7 +29,7 @@ FLOORS = [
         "estimators.lle",
     },
     {"estimators"},
-    {"recipes", "metrics"},
+    {"recipes", "sweep"},
 ]
 """The pipeline from the ground up: a module imports only from the floors below."""
 

@@ -49,7 +49,10 @@ class Float:
         """Say whether the value is acceptable; a bool is not a number here."""
         if not isinstance(value, Real) or isinstance(value, bool):
             return False
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            return False
         above = number > self.low if self.open_low else number >= self.low
         return bool(np.isfinite(number)) and above and number <= self.high
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 from ._arrays import Array, array_namespace
 from ._types import EdgeValues
 from .divergences import Description
-from .patches import Patches
+from .patches import Patches, identity_like
 
 RANK_TOLERANCE = 1e-12
 """A direction has variance if it exceeds this part of the patch's largest variance."""
@@ -60,16 +60,16 @@ def _break_ties(directions: Array, variances: Array) -> Array:
     split = gap > TIE_TOLERANCE * variances[:, :1]
     if bool(xp.all(split)):
         return directions
-    dtype, (_, r, m) = directions.dtype, directions.shape
+    dtype, m = directions.dtype, directions.shape[-1]
     step = xp.astype(split, dtype)
     group = xp.concat(
         [xp.zeros_like(variances[:, :1]), xp.cumulative_sum(step, axis=1)], axis=1
     )
     same_group = xp.astype(group[:, :, None] == group[:, None, :], dtype)
-    order = xp.sqrt(xp.arange(1, m + 1, dtype=dtype))
+    order = xp.sqrt(xp.arange(1, m + 1, dtype=dtype, device=directions.device))
     projected = xp.matmul(directions * order, xp.matrix_transpose(directions))
     # Groups are kept apart, and in their order, by steps larger than any entry.
-    steps = 2 * (m + 1) ** 0.5 * group[:, :, None] * xp.eye(r, dtype=dtype)
+    steps = 2 * (m + 1) ** 0.5 * group[:, :, None] * identity_like(projected)
     turn = xp.linalg.eigh(projected * same_group + steps)[1]
     return xp.matmul(xp.matrix_transpose(turn), directions)
 

@@ -75,12 +75,15 @@ def _from_callable(function: Callable[[Patches, Patches], Array]) -> Dissimilari
 
     def compare(left: Patches, right: Patches) -> Array:
         n_pairs = left.center.shape[0]
-        values = [function(left, right), function(right, left)]
+        xp = array_namespace(left.center)
+        values = [
+            xp.asarray(function(*ends)) for ends in ((left, right), (right, left))
+        ]
         for value in values:
-            if np.shape(value) != (n_pairs,):
+            if value.shape != (n_pairs,):
                 raise ValueError(
                     f"dissimilarity {name} must return one number per pair, shape "
-                    f"({n_pairs},). Got shape {np.shape(value)} instead."
+                    f"({n_pairs},). Got shape {value.shape} instead."
                 )
         return (values[0] + values[1]) / 2
 
@@ -118,7 +121,9 @@ def compare_pairs(
     xp = array_namespace(arrays[0])
 
     def compare(block: slice) -> EdgeValues:
-        i, j = xp.asarray(source[block]), xp.asarray(target[block])
+        device = arrays[0].device
+        i = xp.asarray(source[block], device=device)
+        j = xp.asarray(target[block], device=device)
         values = dissimilarity.compare(_take(left, i), _take(right, j))
         return values if isinstance(values, EdgeValues) else EdgeValues(values)
 

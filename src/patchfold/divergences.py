@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._arrays import Array, array_namespace
-from .patches import Patches, check_invertible
+from .patches import Patches, check_invertible, identity_like
 
 Description = tuple[Array, ...]
 
@@ -43,14 +43,11 @@ def describe_kl(patches: Patches) -> Description:
     if patches.dense is not None:
         precision = xp.linalg.inv(patches.dense)
         precision = (precision + xp.matrix_transpose(precision)) / 2
-        doubled = 2 * precision - precision * xp.eye(
-            precision.shape[-1], dtype=precision.dtype
-        )
+        doubled = 2 * precision - precision * identity_like(precision)
         return patches.mean, _pack(patches.dense), _pack(doubled)
     factor, noise = patches.factor, patches.noise
     gram = xp.matmul(factor, xp.matrix_transpose(factor))
-    identity = xp.eye(factor.shape[1], dtype=factor.dtype)
-    lower = xp.linalg.cholesky(gram + noise[:, None, None] * identity)
+    lower = xp.linalg.cholesky(gram + noise[:, None, None] * identity_like(gram))
     whitened = xp.linalg.solve(lower, factor)
     return patches.mean, factor, whitened, noise, _square(factor), _square(whitened)
 
@@ -60,7 +57,8 @@ def compare_kl(left: Description, right: Description) -> Array:
 
     ¼ [tr(Σ_i⁻¹Σ_j) + tr(Σ_j⁻¹Σ_i) + Δᵀ(Σ_i⁻¹ + Σ_j⁻¹)Δ] - m/2, where the traces
     less 2m are written tr[(Σ_i - Σ_j)(Σ_j⁻¹ - Σ_i⁻¹)]: nothing large cancels, and two
-    equal patches are at distance exactly 0.
+    equal patches are at distance exactly 0. Factored patches have no such form; there
+    equal patches are at a distance of rounding.
     """
     return _kl_dense(left, right) if len(left) == 3 else _kl_factored(left, right)
 
@@ -70,11 +68,9 @@ def _kl_dense(left: Description, right: Description) -> Array:
     mean_i, cov_i, precision_i = left
     mean_j, cov_j, precision_j = right
     traces = xp.sum((cov_i - cov_j) * (precision_j - precision_i), axis=-1)
-    upper = _upper_triangle(mean_i.shape[-1])
     delta = mean_i - mean_j
-    outer = xp.take(delta, xp.asarray(upper[0]), axis=1) * xp.take(
-        delta, xp.asarray(upper[1]), axis=1
-    )
+    row, column = _upper_triangle(delta)
+    outer = xp.take(delta, row, axis=1) * xp.take(delta, column, axis=1)
     means = xp.sum(outer * (precision_i + precision_j), axis=-1)
     return _not_negative((traces + means) / 4)
 
@@ -113,14 +109,20 @@ def _square(matrices: Array) -> Array:
     return xp.sum(matrices * matrices, axis=(1, 2))
 
 
-def _upper_triangle(m: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.triu_indices(m)
+def _upper_triangle(like: Array) -> tuple[Array, Array]:
+    """Return rows and columns of the upper triangle, for the last axis of `like`."""
+    xp = array_namespace(like)
+    row, column = np.triu_indices(like.shape[-1])
+    return (
+        xp.asarray(row, device=like.device),
+        xp.asarray(column, device=like.device),
+    )
 
 
 def _pack(matrices: Array) -> Array:
     """Flatten the upper triangles of a batch of m x m matrices."""
     xp = array_namespace(matrices)
     m = matrices.shape[-1]
-    row, column = _upper_triangle(m)
+    row, column = _upper_triangle(matrices)
     flat = xp.reshape(matrices, (matrices.shape[0], m * m))
-    return xp.take(flat, xp.asarray(row * m + column), axis=1)
+    return xp.take(flat, row * m + column, axis=1)

@@ -1,10 +1,9 @@
-"""Neighborhoods and lengths -> graphs: edges, components, weights, shortest paths.
+"""Neighbours and lengths -> graphs: edges, weights, Laplacians, shortest paths.
 
 Conventions, stated here only:
 
 * The graph is the undirected union: {i, j} is an edge if either is among the other's
   neighbours. An absent entry is no edge: similarity 0, never exp(0) = 1.
-* Components are counted on the graph, never by an eigenvalue tolerance.
 * The Laplacian is L = D - W, with D the row sums of W.
 """
 
@@ -20,6 +19,9 @@ from .exceptions import VanishingWeightsWarning, warn
 
 WEAK_WEIGHT = 1e-10
 """An edge weight below this part of the largest does not hold a graph together."""
+
+VANISHING = 500.0
+"""Beyond this d²/t for every edge, exp(-d²/t) is close to the smallest numbers."""
 
 
 def undirected_union(indices: np.ndarray) -> Pairs:
@@ -56,47 +58,24 @@ def complete_graph(n: int) -> Pairs:
     return Pairs(n, source, target, row[order], column[order], edge[order])
 
 
-def weak_components(pairs: Pairs) -> tuple[int, np.ndarray]:
-    """Count the connected components; return the component of every sample."""
-    return connected_components(_relation(pairs), directed=True, connection="weak")
-
-
-def closed_components(pairs: Pairs) -> tuple[int, np.ndarray]:
-    """Count the groups of samples that no neighbour relation leaves.
-
-    Reconstruction weights are directed: where a group's neighbours are all its own,
-    any constant on it is a solution, however many other samples point into it. So
-    for LLE these groups, not the connected components, have to be one.
+def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[np.ndarray, float]:
+    """Return exp(-d²/t) for every edge, and warn if the weights fall apart.
 
     Returns
     -------
-    count : int
-        Number of closed groups.
-    labels : int array (n,)
-        Group of each sample; -1 for samples whose neighbours lead elsewhere.
+    weights : array (E,)
+        exp((z - d²)/t), never zero.
+    zero : float
+        The z: 0, unless every weight would vanish. Then it is the smallest d²: no
+        embedding depends on a factor common to all weights.
     """
-    relation = _relation(pairs)
-    n_strong, strong = connected_components(relation, connection="strong")
-    leaves = strong[pairs.row] != strong[pairs.column]
-    closed = np.ones(n_strong, dtype=bool)
-    closed[strong[pairs.row[leaves]]] = False
-    names = np.full(n_strong, -1)
-    names[closed] = np.arange(closed.sum())
-    return int(closed.sum()), names[strong]
-
-
-def _relation(pairs: Pairs) -> sp.csr_array:
-    ones = np.ones(pairs.row.size)
-    n = pairs.n_samples
-    return sp.coo_array((ones, (pairs.row, pairs.column)), shape=(n, n)).tocsr()
-
-
-def edge_weights(edges: EdgeList, kernel_width: float) -> np.ndarray:
-    """Return exp(-d²/t) for every edge, and warn if the weights fall apart."""
     squared = edges.length**2
+    nearest = float(squared.min())
     with np.errstate(under="ignore"):
-        weights = np.exp(-squared / kernel_width)
-    strong = weights >= WEAK_WEIGHT * weights.max(initial=0)
+        weights = np.exp((nearest - squared) / kernel_width)
+        strong = weights >= WEAK_WEIGHT
+        zero = nearest if nearest / kernel_width > VANISHING else 0.0
+        weights = np.exp((zero - squared) / kernel_width)
     ends = edges.pairs.source[strong], edges.pairs.target[strong]
     n = edges.pairs.n_samples
     held = sp.coo_array((np.ones(strong.sum()), ends), shape=(n, n))
@@ -115,7 +94,16 @@ def edge_weights(edges: EdgeList, kernel_width: float) -> np.ndarray:
             f"separate pieces: the embedding mostly tells these apart. {remedy}",
             VanishingWeightsWarning,
         )
-    return np.maximum(weights, np.finfo(float).tiny)
+    return np.maximum(weights, np.finfo(float).tiny), zero
+
+
+def median_square(lengths: np.ndarray) -> float:
+    """Return the median of d², of those above 0 if it is 0, and 1 if all are."""
+    squared = lengths**2
+    median = float(np.median(squared))
+    if median == 0 and squared.any():
+        median = float(np.median(squared[squared > 0]))
+    return median or 1.0
 
 
 def laplacian(weights: sp.csr_array) -> tuple[sp.csr_array, np.ndarray]:

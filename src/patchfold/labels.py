@@ -6,7 +6,7 @@ an unlabelled end (`y == -1`) follows the label-free value, whatever the rule.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.utils import column_or_1d
@@ -21,6 +21,8 @@ LABEL_RULES = ("klap",)
 def encode_labels(y: Any, n_samples: int, estimator_name: str) -> np.ndarray:
     """Return class codes 0, 1, ... for the samples, with -1 for unlabelled ones.
 
+    NumPy turns a list of names and numbers into strings, so "-1" is unlabelled too.
+
     Examples
     --------
     >>> encode_labels(["b", "a", -1, "b"], 4, "PatchEigenmaps").tolist()
@@ -32,22 +34,23 @@ def encode_labels(y: Any, n_samples: int, estimator_name: str) -> np.ndarray:
             "y is None: its label_rule needs class labels. Pass y (-1 marks an "
             "unlabelled sample) or set label_rule=None."
         )
-    given = np.asarray(column_or_1d(_as_array(y), warn=True))
+    given = column_or_1d(np.asarray(y), warn=True)
     if given.shape[0] != n_samples:
         raise ValueError(
             f"y has {given.shape[0]} labels, but X has {n_samples} samples; "
             "pass one label per sample."
         )
-    unlabelled = np.array(given == UNLABELLED, dtype=bool) & np.ones(n_samples, bool)
+    missing = _is_missing(given) if given.dtype == object else given != given
+    if missing.any():
+        raise ValueError(
+            f"y has {missing.sum()} missing labels (None or NaN); mark unlabelled "
+            "samples with -1."
+        )
+    unlabelled = given == UNLABELLED
+    if given.dtype.kind in "OSU":
+        given = given.astype(str)
+        unlabelled = unlabelled | (given == str(UNLABELLED))
     known = given[~unlabelled]
-    if given.dtype == object:
-        missing = sum(label is None or label != label for label in known.tolist())
-        if missing:
-            raise ValueError(
-                f"y has {missing} missing labels (None or NaN); mark unlabelled "
-                "samples with -1."
-            )
-        known = known.astype(str)
     if known.size:
         check_classification_targets(known)
     codes = np.full(n_samples, UNLABELLED)
@@ -55,11 +58,18 @@ def encode_labels(y: Any, n_samples: int, estimator_name: str) -> np.ndarray:
     return codes
 
 
-def _as_array(y: Any) -> np.ndarray:
-    """Keep -1 a number in a list of strings, where NumPy would make it a string."""
-    if isinstance(y, (list, tuple)) and len({isinstance(v, str) for v in y}) == 2:
-        return np.array(y, dtype=object)
-    return np.asarray(y)
+def _is_missing(labels: np.ndarray) -> np.ndarray:
+    """Say which objects are None, NaN or pandas' NA: what does not equal itself."""
+    absent = np.frompyfunc(lambda v: v is None or str(v == v) != "True", 1, 1)
+    return absent(labels).astype(bool)
+
+
+def refuse_label_rule(rule: str) -> NoReturn:
+    """Raise ValueError: the dissimilarity offers nothing to choose from."""
+    raise ValueError(
+        f"label_rule={rule!r} is defined on curvatures; set "
+        "dissimilarity='curvature', or label_rule=None."
+    )
 
 
 def apply_label_rule(
@@ -83,10 +93,7 @@ def apply_label_rule(
     if rule is None:
         return np.asarray(values.label_free)
     if values.within is None or values.between is None:
-        raise ValueError(
-            f"label_rule={rule!r} is defined on curvatures; set "
-            "dissimilarity='curvature', or label_rule=None."
-        )
+        refuse_label_rule(rule)
     labelled = (source != UNLABELLED) & (target != UNLABELLED)
     by_class = np.where(source == target, values.within, values.between)
     return np.where(labelled, by_class, values.label_free)

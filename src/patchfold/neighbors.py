@@ -4,37 +4,41 @@ Conventions, stated here only:
 
 * `n_neighbors` does not count the sample itself (as in scikit-learn).
 * A training sample is told from its duplicates by position, never by distance.
-* Distances that agree to about 12 digits are ties, and ties go to the lower index.
-  Without the tolerance, rounding would decide between points of a grid or between
-  z-scored categories, and the result would change with the machine.
+* Squared distances that agree to 40 binary digits (12 decimal ones) are ties, and ties
+  go to the lower index. Without the tolerance, rounding would decide between points of
+  a grid or between z-scored categories, and the result would change with the machine.
+* The K nearest are a prefix of the K + 1 nearest.
 """
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 
 from ._blocks import map_blocks
 from ._types import Neighborhoods
 from .exceptions import NeighborCountWarning, warn
 
-TIE_TOLERANCE = 1e-12
-"""Squared distances closer than this, relative to the row's K-th, are ties."""
+TIE_BITS = 40
+"""Squared distances that agree to this many binary digits are ties."""
 
 
 def resolve_n_neighbors(n_neighbors: int | float, n_samples: int) -> int:
     """Turn a count or a fraction of the samples into a count of other samples.
+
+    A fraction is rounded down.
 
     Examples
     --------
     >>> resolve_n_neighbors(0.75, 150)
     112
     """
-    if isinstance(n_neighbors, (float, np.floating)):
-        return min(max(1, int(n_neighbors * n_samples)), n_samples - 1)
+    if not isinstance(n_neighbors, Integral):
+        count = int(round(float(n_neighbors) * n_samples, 9))
+        return min(max(1, count), n_samples - 1)
     if n_neighbors > n_samples - 1:
         warn(
             f"n_neighbors={n_neighbors} exceeds the {n_samples - 1} other samples; "
@@ -61,7 +65,8 @@ def find_neighbors(
         How many neighbours K, at most n - 1.
     algorithm : {"auto", "exact"} or KNN transformer
         "exact" (also "auto") compares all pairs. A transformer is anything shaped
-        like scikit-learn's `KNeighborsTransformer`; it is cloned and fitted on `X`.
+        like scikit-learn's `KNeighborsTransformer`; it is asked for `n_neighbors` at
+        least, if it takes that parameter, and fitted here.
     n_jobs : int or None
         Number of threads.
 
@@ -78,10 +83,10 @@ def find_neighbors(
     [[1, 2], [0, 2], [1, 0], [2, 1]]
     """
     if not isinstance(algorithm, str):
-        search = prepare_transformer(algorithm, n_neighbors)
-        return _nearest_stored(
-            search.fit_transform(X), X, X, n_neighbors, training=True
-        )
+        if algorithm.get_params().get("n_neighbors", n_neighbors) < n_neighbors:
+            algorithm.set_params(n_neighbors=n_neighbors)
+        graph = algorithm.fit_transform(X)
+        return _nearest_stored(graph, X, X, n_neighbors, training=True)
     return _exact(X, X, n_neighbors, training=True, n_jobs=n_jobs)
 
 
@@ -120,14 +125,6 @@ def find_query_neighbors(
             search.transform(queries), queries, X, n_neighbors, training=False
         )
     return _exact(queries, X, n_neighbors, training=False, n_jobs=n_jobs)
-
-
-def prepare_transformer(transformer: Any, n_neighbors: int) -> Any:
-    """Clone a KNN transformer and ask it for `n_neighbors`, if it takes the number."""
-    search = clone(transformer)
-    if "n_neighbors" in search.get_params():
-        search.set_params(n_neighbors=n_neighbors)
-    return search
 
 
 def closest_pairs(
@@ -262,7 +259,7 @@ def _exact(
             own = np.arange(block.start, block.stop)
             squared[own - block.start, own] = np.inf
         kth = np.partition(squared, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
-        limit = np.maximum(kth, 0) * (1 + 2 * TIE_TOLERANCE) + products.slack(block)
+        limit = np.maximum(kth, 0) * (1 + 4 * 2.0**-TIE_BITS) + products.slack(block)
         row, column = np.nonzero(squared <= limit[:, None])
         exact = products.exact(row + block.start, column)
         return _first_of_each_row(row, column, exact, n_neighbors)
@@ -294,12 +291,9 @@ def _first_of_each_row(
     """
     counts = np.bincount(row)
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    by_distance = np.lexsort((squared, row))
-    kth = squared[by_distance[starts + n_neighbors - 1]]
-    unit = np.where(kth > 0, kth, 1.0) * TIE_TOLERANCE
-    with np.errstate(over="ignore"):
-        rank = np.rint(squared / unit[row])
-    order = np.lexsort((column, rank, row))
+    mantissa, exponent = np.frexp(squared)
+    rounded = np.ldexp(np.rint(np.ldexp(mantissa, TIE_BITS)), exponent - TIE_BITS)
+    order = np.lexsort((column, rounded, row))
     kept = order[starts[:, None] + np.arange(n_neighbors)]
     return column[kept], squared[kept]
 

@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-import numpy as np
-
 from ._arrays import Array, array_namespace
 from ._blocks import map_blocks
 from .exceptions import DegeneratePatchWarning, SingularPatchError, warn
@@ -57,9 +55,8 @@ class Patches:
         if self.dense is not None:
             return self.dense
         xp = array_namespace(self.factor)
-        identity = xp.eye(self.factor.shape[-1], dtype=self.factor.dtype)
         gram = xp.matmul(xp.matrix_transpose(self.factor), self.factor)
-        return gram + self.noise[:, None, None] * identity
+        return gram + self.noise[:, None, None] * identity_like(gram)
 
     def take(self, indices: Array) -> Patches:
         """Return the patches at these positions, in this order."""
@@ -76,7 +73,8 @@ class Patches:
 def mean_variance(X: Array) -> float:
     """Return v̄, the mean over features of the variance of X; 1 if X is constant."""
     xp = array_namespace(X)
-    variance = float(xp.mean(xp.var(X, axis=0)))
+    # From the first sample, so that a constant column varies by exactly nothing.
+    variance = float(xp.mean(xp.var(X - X[:1, :], axis=0)))
     return variance if variance > 0 else 1.0
 
 
@@ -144,17 +142,16 @@ def fit_patches(
         centred = points - offset
         total = xp.sum(centred * centred, axis=(1, 2)) / divisor
         noise = shrinkage * total / m + ridge * variance
-        scale = (1 - shrinkage) / divisor
         if low_rank:
+            scale = (1 - shrinkage) / divisor
             return mean, centred * scale**0.5, noise, total
-        shape = xp.matmul(xp.matrix_transpose(centred), centred) * scale
-        identity = xp.eye(m, dtype=X.dtype)
-        return mean, shape + noise[:, None, None] * identity, noise, total
+        covariance = xp.matmul(xp.matrix_transpose(centred), centred) / divisor
+        return mean, _regularize(covariance, shrinkage, noise), noise, total
 
     size = 8 * (3 * n_points * m + (0 if low_rank else 2 * m * m))
     parts = map_blocks(fit, n_patches, size, n_jobs)
     mean, shape, noise, total = (xp.concat(part) for part in zip(*parts, strict=True))
-    _warn_if_degenerate(int(xp.sum(total <= 0)), n_patches, n_points)
+    _warn_if_degenerate(total, n_points)
     return Patches(
         center=centers,
         mean=mean,
@@ -164,11 +161,107 @@ def fit_patches(
     )
 
 
-def _warn_if_degenerate(count: int, n_patches: int, n_points: int) -> None:
+def _regularize(covariance: Array, shrinkage: float, noise: Array) -> Array:
+    identity = identity_like(covariance)
+    return (1 - shrinkage) * covariance + noise[:, None, None] * identity
+
+
+class RunningPatches:
+    """Patches of one training set for one K after another, each from the last.
+
+    With the neighbours sorted by distance, the patches of a larger K are those of a
+    smaller one and a few points more: sums of differences from their first point, and
+    of the outer products, only grow. What `fit_patches` would give, to rounding.
+
+    Parameters
+    ----------
+    X : array (n, m)
+        Training samples.
+    indices : int array (n, K)
+        Neighbours for the largest K, nearest first.
+    include_center : bool
+        Whether a sample is a point of its own patch.
+    """
+
+    def __init__(self, X: Array, indices: Array, *, include_center: bool) -> None:
+        xp = array_namespace(X)
+        self._X, self._indices, self._reached = X, indices, 0
+        self._include_center = include_center
+        self._first = X if include_center else xp.take(X, indices[:, 0], axis=0)
+        self._sums = xp.zeros_like(X)
+        self._products: Array = None
+
+    def fit(
+        self,
+        n_neighbors: int,
+        *,
+        shrinkage: float,
+        ridge: float,
+        variance: float,
+        n_jobs: int | None = None,
+    ) -> Patches:
+        """Return the patches for `n_neighbors`, which must not fall between calls."""
+        m = self._X.shape[1]
+        n_points = n_neighbors + int(self._include_center)
+        if n_points <= m:
+            return fit_patches(
+                self._X,
+                self._X,
+                self._indices[:, :n_neighbors],
+                include_center=self._include_center,
+                shrinkage=shrinkage,
+                ridge=ridge,
+                variance=variance,
+                n_jobs=n_jobs,
+            )
+        self._grow(n_neighbors, n_jobs)
+        xp = array_namespace(self._X)
+        divisor = max(n_points - 1, 1)
+        outer = self._sums[:, :, None] * self._sums[:, None, :] / n_points
+        covariance = (self._products - outer) / divisor
+        total = xp.sum(xp.linalg.diagonal(covariance), axis=1)
+        noise = shrinkage * total / m + ridge * variance
+        _warn_if_degenerate(total, n_points)
+        return Patches(
+            center=self._X,
+            mean=self._first + self._sums / n_points,
+            dense=_regularize(covariance, shrinkage, noise),
+            noise=noise,
+        )
+
+    def _grow(self, n_neighbors: int, n_jobs: int | None) -> None:
+        """Add the neighbours up to `n_neighbors` to the sums."""
+        if n_neighbors < self._reached:
+            raise ValueError(
+                f"n_neighbors={n_neighbors} is below the {self._reached} already "
+                "reached; ask for growing numbers."
+            )
+        xp = array_namespace(self._X)
+        n, m = self._X.shape
+        new = self._indices[:, self._reached : n_neighbors]
+        n_new = new.shape[1]
+
+        def add(block: slice) -> tuple[Array, Array]:
+            flat = xp.reshape(new[block, :], (-1,))
+            points = xp.reshape(xp.take(self._X, flat, axis=0), (-1, n_new, m))
+            gap = points - self._first[block, :][:, None, :]
+            return xp.sum(gap, axis=1), xp.matmul(xp.matrix_transpose(gap), gap)
+
+        parts = map_blocks(add, n, 8 * (3 * n_new * m + m * m), n_jobs)
+        sums, products = (xp.concat(part) for part in zip(*parts, strict=True))
+        self._sums = self._sums + sums
+        first = self._products is None
+        self._products = products if first else self._products + products
+        self._reached = n_neighbors
+
+
+def _warn_if_degenerate(total: Array, n_points: int) -> None:
+    count = _count(total <= 0)
     if count:
         warn(
-            f"{count} of {n_patches} patches consist of {n_points} identical points, "
-            "so they have a place but no shape; their covariance is the ridge alone. "
+            f"{count} of {total.shape[0]} patches consist of {n_points} identical "
+            "points, so they have a place but no shape; their covariance is the ridge "
+            "alone. "
             "Raise n_neighbors above the number of duplicates, or drop duplicates.",
             DegeneratePatchWarning,
         )
@@ -178,17 +271,30 @@ def check_invertible(patches: Patches) -> None:
     """Raise SingularPatchError if a covariance that nothing regularises is singular."""
     xp = array_namespace(patches.center)
     n, m = patches.center.shape
+    eps = m * float(xp.finfo(patches.noise.dtype).eps)
     if patches.dense is None:
-        singular = n if float(xp.min(patches.noise)) <= 0 else 0
-    elif float(xp.min(patches.noise)) > 0:
-        singular = 0
+        spread = xp.sum(patches.factor * patches.factor, axis=(1, 2))
+        singular = _count(patches.noise <= eps * spread)
+    elif float(xp.min(patches.noise)) > eps * float(xp.max(patches.dense)):
+        return
     else:
         values = xp.linalg.eigvalsh(patches.dense)
-        floor = m * float(np.finfo(np.float64).eps) * values[:, -1]
-        singular = int(xp.sum(values[:, 0] <= floor))
+        singular = _count(values[:, 0] <= eps * values[:, -1])
     if singular:
         raise SingularPatchError(
-            f"{singular} of {n} patch covariances are singular, and shrinkage=0 with "
-            "ridge=0 leaves them so. Set ridge (1e-3 in the papers' scripts) or "
-            "shrinkage above 0, or raise n_neighbors above the number of features."
+            f"{singular} of {n} patch covariances are singular, and nothing "
+            "regularises them. Set ridge above 0 (1e-3 in the papers' scripts), or "
+            "raise n_neighbors above the number of features."
         )
+
+
+def identity_like(matrices: Array) -> Array:
+    """Return the identity matrix for a batch of square matrices, on its device."""
+    xp = array_namespace(matrices)
+    size = matrices.shape[-1]
+    return xp.eye(size, dtype=matrices.dtype, device=matrices.device)
+
+
+def _count(condition: Array) -> int:
+    xp = array_namespace(condition)
+    return int(xp.sum(xp.astype(condition, xp.int64)))

@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._types import EdgeList, Links, Pairs
-from .exceptions import DisconnectedGraphError
 from .graph import complete_graph, pairs_from_directed
 
 
@@ -29,7 +28,14 @@ def check_dissimilarities(D: Any, *, square: bool) -> None:
             f"X holds a negative dissimilarity ({stored.min():.3g}); with "
             "dissimilarity='precomputed' all must be >= 0."
         )
-    if square and not sp.issparse(D) and not np.allclose(D, D.T, rtol=1e-6):
+    if not square or sp.issparse(D):
+        return
+    if np.abs(np.diagonal(D)).max() > 1e-6 * np.abs(D).max():
+        raise ValueError(
+            "X has a diagonal that is not zero; with dissimilarity='precomputed' a "
+            "sample is at 0 from itself. Is this a matrix of similarities?"
+        )
+    if not np.allclose(D, D.T, rtol=1e-6, atol=0):
         raise ValueError(
             "X is not symmetric; with dissimilarity='precomputed' pass a symmetric "
             "matrix, for example (X + X.T) / 2."
@@ -39,7 +45,7 @@ def check_dissimilarities(D: Any, *, square: bool) -> None:
 def edges_from_matrix(D: Any, n_neighbors: int | None) -> EdgeList:
     """Read the neighbour graph and its lengths from a square matrix."""
     if sp.issparse(D):
-        return _edges_from_sparse(sp.coo_array(D))
+        return _edges_from_sparse(_canonical(D).tocoo())
     n = D.shape[0]
     if n_neighbors is None:
         pairs = complete_graph(n)
@@ -50,6 +56,13 @@ def edges_from_matrix(D: Any, n_neighbors: int | None) -> EdgeList:
         row = np.repeat(np.arange(n), n_neighbors)
         pairs = pairs_from_directed(n, row, nearest.ravel())
     return edges_along(D, pairs)
+
+
+def _canonical(D: Any) -> sp.csr_array:
+    """Copy a sparse matrix, with entries that are stored in parts added up."""
+    canonical = sp.csr_array(D, copy=True)
+    canonical.sum_duplicates()
+    return canonical
 
 
 def edges_along(D: np.ndarray, pairs: Pairs) -> EdgeList:
@@ -68,7 +81,7 @@ def _edges_from_sparse(D: sp.coo_array) -> EdgeList:
     largest = np.zeros(n_edges)
     np.minimum.at(smallest, pairs.edge, by_row)
     np.maximum.at(largest, pairs.edge, by_row)
-    if not np.allclose(smallest, largest, rtol=1e-6):
+    if not np.allclose(smallest, largest, rtol=1e-6, atol=0):
         raise ValueError(
             "X is not symmetric: an edge is stored with two different values; with "
             "dissimilarity='precomputed' pass a symmetric graph."
@@ -81,19 +94,10 @@ def _edges_from_sparse(D: sp.coo_array) -> EdgeList:
     return EdgeList(both_ways, smallest)
 
 
-def refuse_disconnected(n_components: int) -> None:
-    """Raise DisconnectedGraphError: a sparse graph does not say what lies between."""
-    raise DisconnectedGraphError(
-        f"the precomputed graph has {n_components} connected components, and a sparse "
-        "matrix does not say how far apart they are. Pass a connected graph, or the "
-        "dense matrix of dissimilarities."
-    )
-
-
 def links_from_matrix(D: Any, n_neighbors: int | None) -> Links:
     """Read the links of new samples from a (q, n) matrix of dissimilarities."""
     if sp.issparse(D):
-        return _links_from_sparse(sp.csr_array(D))
+        return _links_from_sparse(_canonical(D))
     k = D.shape[1] if n_neighbors is None else min(n_neighbors, D.shape[1])
     nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
     return Links(nearest, np.take_along_axis(D, nearest, axis=1).astype(float))

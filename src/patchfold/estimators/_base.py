@@ -6,6 +6,7 @@ An estimator adds two methods: `_embed` turns measured edges into coordinates, a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
+    clone,
 )
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -29,38 +31,44 @@ from .._validation import (
     Truth,
     check_parameters,
 )
+from ..connectivity import Components, join_components, weak_components
 from ..dissimilarity import (
     DISSIMILARITIES,
     Dissimilarity,
     compare_pairs,
     get_dissimilarity,
 )
-from ..exceptions import DisconnectedGraphWarning, warn
-from ..graph import (
-    complete_graph,
-    pairs_from_directed,
-    undirected_union,
-    weak_components,
+from ..graph import complete_graph, undirected_union
+from ..labels import (
+    LABEL_RULES,
+    apply_label_rule,
+    encode_labels,
+    refuse_label_rule,
 )
-from ..labels import LABEL_RULES, apply_label_rule, encode_labels
 from ..neighbors import (
-    closest_pairs,
     find_neighbors,
     find_query_neighbors,
-    prepare_transformer,
     resolve_n_neighbors,
 )
-from ..patches import Patches, fit_patches, mean_variance
+from ..patches import Patches, RunningPatches, fit_patches, mean_variance
 from ..precomputed import (
     check_dissimilarities,
     edges_along,
     edges_from_matrix,
     links_from_matrix,
-    refuse_disconnected,
 )
 
 QUERY_LINKS = 10
 """Links of a new sample under a label rule: see `PatchEmbedding.transform`."""
+
+
+@dataclass(frozen=True)
+class SharedStages:
+    """Neighbours and patches that the fits of a sweep over K have in common."""
+
+    indices: np.ndarray
+    patches: RunningPatches
+    search: Any = None
 
 
 class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -92,10 +100,15 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         "ridge": Float(0),
         "neighbors_algorithm": (
             OneOf("auto", "exact"),
-            Having(("fit_transform", "transform"), "a KNN transformer"),
+            Having(("fit_transform", "transform", "get_params"), "a KNN transformer"),
         ),
         "eigen_solver": OneOf("auto", "dense", "arpack"),
         "n_jobs": ThreadCount(),
+        "random_state": (
+            Integer(0),
+            Having(("uniform", "set_state"), "a RandomState"),
+            Nothing(),
+        ),
     }
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -114,6 +127,10 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self : object
             The fitted estimator.
         """
+        return self._fit(X, y)
+
+    def _fit(self, X: Any, y: Any, shared: SharedStages | None = None) -> Self:
+        """Fit, with the neighbours and patches of a sweep if one shares them."""
         check_parameters(self)
         X = self._check_samples(X, reset=True)
         n = X.shape[0]
@@ -124,15 +141,17 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             )
         classes = None
         if self.label_rule is not None:
+            if self._is_precomputed():
+                refuse_label_rule(self.label_rule)
             classes = encode_labels(y, n, type(self).__name__)
         self.n_neighbors_ = None
-        if self.n_neighbors is not None:
+        if self.n_neighbors is not None and isinstance(X, np.ndarray):
             self.n_neighbors_ = resolve_n_neighbors(self.n_neighbors, n)
         self._train_X = X
         if self._is_precomputed():
             edges = self._read_edges(X)
         else:
-            edges = self._measure_edges(X, classes)
+            edges = self._measure_edges(X, classes, shared)
         self.graph_ = edges.to_csr()
         self.embedding_ = self._embed(edges)
         self._n_features_out = self.n_components
@@ -159,7 +178,8 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         The patch of a new sample is itself with its nearest training samples; its
         dissimilarity to their patches links it to the embedding. A sample identical
         to a training sample gets that sample's coordinates (the mean of them, if
-        several are identical), so `transform(X_train)` is `embedding_`.
+        several are identical), so `transform(X_train)` is `embedding_`. Where only
+        dissimilarities are known, a dissimilarity of 0 means identical.
 
         Under a label rule a new sample keeps all of its patch but only its 10 nearest
         links, and weighs them by the label-free value. In training, labels tell a
@@ -181,16 +201,43 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self)
         X = self._check_samples(X, reset=False)
         if self._is_precomputed():
-            links = links_from_matrix(X, self.n_neighbors_)
-            same = links.lengths == 0
+            near = links_from_matrix(X, self.n_neighbors_)
+            indices, same = near.indices, near.lengths == 0
         else:
-            links, same = self._link(X)
-        placed = self._place(links, X)
+            found = find_query_neighbors(
+                X,
+                self._train_X,
+                self.n_neighbors_ or self._train_X.shape[0],
+                search=self._search,
+                n_jobs=self.n_jobs,
+            )
+            indices, same = found.indices, found.distances == 0
+        placed = np.empty((X.shape[0], self.n_components))
         known = same.any(axis=1)
-        shares = same[known] / same[known].sum(axis=1, keepdims=True)
-        at = self.embedding_[links.indices[known]]
-        placed[known] = np.einsum("qk,qkd->qd", shares, at)
+        if known.any():
+            placed[known] = self._settled()[indices[known, same[known].argmax(axis=1)]]
+        if not known.all():
+            new = X[~known]
+            if self._is_precomputed():
+                links = Links(indices[~known], near.lengths[~known])
+            else:
+                links = self._link(new, indices[~known])
+            placed[~known] = self._place(links, new)
         return placed
+
+    def _settled(self) -> np.ndarray:
+        """Return where each training sample is placed: identical ones at their mean."""
+        if self._is_precomputed():
+            return self.embedding_
+        _, group, count = np.unique(
+            self._train_X, axis=0, return_inverse=True, return_counts=True
+        )
+        if count.size == group.size:
+            return self.embedding_
+        sums = [np.bincount(group, column) for column in self.embedding_.T]
+        mean = np.column_stack(sums) / count[:, None]
+        several = (count > 1)[group, None]
+        return np.where(several, mean[group], self.embedding_)
 
     def _embed(self, edges: EdgeList) -> np.ndarray:
         raise NotImplementedError
@@ -198,8 +245,8 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _place(self, links: Links, X: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
-    def _components(self, pairs: Pairs) -> tuple[int, np.ndarray]:
-        """Count the parts of the graph that the embedding needs to be one."""
+    def _components(self, pairs: Pairs) -> Components:
+        """Find the parts of the graph that the embedding needs to be one."""
         return weak_components(pairs)
 
     def _is_precomputed(self) -> bool:
@@ -231,17 +278,22 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         joined = self._connect(edges.pairs, D)
         return edges if joined is edges.pairs else edges_along(D, joined)
 
-    def _measure_edges(self, X: np.ndarray, classes: np.ndarray | None) -> EdgeList:
+    def _measure_edges(
+        self,
+        X: np.ndarray,
+        classes: np.ndarray | None,
+        shared: SharedStages | None,
+    ) -> EdgeList:
         """Run neighbours -> patches -> dissimilarity."""
         dissimilarity = get_dissimilarity(self.dissimilarity)
-        indices = self._find_neighbors(X)
+        indices = self._find_neighbors(X, shared)
         if indices is None:
-            pairs = complete_graph(X.shape[0])
+            pairs, self.n_connected_components_ = complete_graph(X.shape[0]), 1
         else:
             pairs = self._connect(undirected_union(indices), X)
         self._variance = mean_variance(X)
         self._described = dissimilarity.describe(
-            self._fit_patches(dissimilarity, X, indices)
+            self._fit_patches(dissimilarity, X, indices, shared)
         )
         i, j = pairs.source, pairs.target
         values = compare_pairs(
@@ -250,48 +302,40 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         ends = (None, None) if classes is None else (classes[i], classes[j])
         return EdgeList(pairs, apply_label_rule(self.label_rule, values, *ends))
 
-    def _find_neighbors(self, X: np.ndarray) -> np.ndarray | None:
+    def _find_neighbors(
+        self, X: np.ndarray, shared: SharedStages | None
+    ) -> np.ndarray | None:
         """Find who is near whom; None if everybody is (`n_neighbors=None`)."""
         self._search = None
         if self.n_neighbors_ is None:
             return None
+        if shared is not None:
+            self._search = shared.search
+            return shared.indices[:, : self.n_neighbors_]
         algorithm = self.neighbors_algorithm
         if not isinstance(algorithm, str):
-            self._search = algorithm = prepare_transformer(algorithm, self.n_neighbors_)
+            self._search = algorithm = clone(algorithm)
         return find_neighbors(
             X, self.n_neighbors_, algorithm=algorithm, n_jobs=self.n_jobs
         ).indices
 
     def _connect(self, pairs: Pairs, X: Any) -> Pairs:
-        """Join the parts of the graph by their closest pairs, and say so."""
-        self.n_connected_components_ = weak_components(pairs)[0]
-        count, labels = self._components(pairs)
-        if count == 1:
-            return pairs
-        if not isinstance(X, np.ndarray):
-            refuse_disconnected(count)
-        sizes = sorted(np.bincount(labels[labels >= 0]).tolist(), reverse=True)
-        shown = ", ".join(map(str, sizes[:5])) + (", ..." if count > 5 else "")
-        warn(
-            f"The neighbour graph has {count} {self._component_name} (of {shown} "
-            f"samples) with n_neighbors={self.n_neighbors_}. They were joined by their "
-            "closest pairs, and what lies between them is not to be trusted. Raise "
-            "n_neighbors to avoid this.",
-            DisconnectedGraphWarning,
+        self.n_connected_components_ = weak_components(pairs).count
+        return join_components(
+            pairs,
+            self._components(pairs),
+            X,
+            n_neighbors=self.n_neighbors_,
+            precomputed=self._is_precomputed(),
+            n_jobs=self.n_jobs,
         )
-        row, column = closest_pairs(
-            X, labels, precomputed=self._is_precomputed(), n_jobs=self.n_jobs
-        )
-        return pairs_from_directed(
-            pairs.n_samples,
-            np.concatenate([pairs.row, row, column]),
-            np.concatenate([pairs.column, column, row]),
-        )
-
-    _component_name: ClassVar[str] = "connected components"
 
     def _fit_patches(
-        self, dissimilarity: Dissimilarity, centers: np.ndarray, indices: Any
+        self,
+        dissimilarity: Dissimilarity,
+        centers: np.ndarray,
+        indices: Any,
+        shared: SharedStages | None = None,
     ) -> Patches:
         """Fit the patches of training or new samples, from training neighbours."""
         if not dissimilarity.needs_gaussians:
@@ -302,44 +346,41 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 f"neighbours: set n_neighbors, or dissimilarity='euclidean' instead of "
                 f"{self.dissimilarity!r}."
             )
-        regularization = (
-            {"shrinkage": self.shrinkage, "ridge": self.ridge}
-            if dissimilarity.regularized
-            else {"shrinkage": 0.0, "ridge": 0.0}
-        )
+        regularized = dissimilarity.regularized
+        settings: dict[str, Any] = {
+            "shrinkage": self.shrinkage if regularized else 0.0,
+            "ridge": self.ridge if regularized else 0.0,
+            "variance": self._variance,
+            "n_jobs": self.n_jobs,
+        }
+        if shared is not None:
+            return shared.patches.fit(indices.shape[1], **settings)
         return fit_patches(
             centers,
             self._train_X,
             indices,
             include_center=self.include_center,
-            variance=self._variance,
-            n_jobs=self.n_jobs,
-            **regularization,
+            **settings,
         )
 
-    def _link(self, X: np.ndarray) -> tuple[Links, np.ndarray]:
-        """Link new samples to training samples; say which links join equal samples."""
+    def _link(self, X: np.ndarray, neighbors: np.ndarray) -> Links:
+        """Link new samples to training samples: how much their patches differ."""
         dissimilarity = get_dissimilarity(self.dissimilarity)
-        train = self._train_X
-        k = self.n_neighbors_ or train.shape[0]
-        near = find_query_neighbors(
-            X, train, k, search=self._search, n_jobs=self.n_jobs
-        )
         described = dissimilarity.describe(
-            self._fit_patches(dissimilarity, X, near.indices)
+            self._fit_patches(dissimilarity, X, neighbors)
         )
-        n_links = k if self.label_rule is None else min(k, QUERY_LINKS)
-        indices = near.indices[:, :n_links]
+        if self.label_rule is not None:
+            neighbors = neighbors[:, :QUERY_LINKS]
         values = compare_pairs(
             dissimilarity,
             described,
             self._described,
-            np.repeat(np.arange(X.shape[0]), n_links),
-            indices.ravel(),
+            np.repeat(np.arange(X.shape[0]), neighbors.shape[1]),
+            neighbors.ravel(),
             n_jobs=self.n_jobs,
         )
-        lengths = np.asarray(values.label_free).reshape(indices.shape)
-        return Links(indices, lengths), near.distances[:, :n_links] == 0
+        lengths = np.asarray(values.label_free).reshape(neighbors.shape)
+        return Links(neighbors, lengths)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -169,7 +169,7 @@ class CauchyEmbedding(PatchEmbedding):
             self.kernel_width_ = float(edges.length.mean()) ** 2 or 1.0
         else:
             self.kernel_width_ = float(self.kernel_width)
-        weights = edge_weights(edges, self.kernel_width_)
+        weights, self._zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
         _, start = smallest_eigenpairs(
             laplacian(self.affinity_)[0],
@@ -200,7 +200,7 @@ class CauchyEmbedding(PatchEmbedding):
 
     def _place(self, links: Links, X: np.ndarray) -> np.ndarray:
         return place_by_fixed_point(
-            -(links.lengths**2) / self.kernel_width_,
+            (self._zero - links.lengths**2) / self.kernel_width_,
             links.indices,
             self.embedding_,
             self._multiplier,

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from .._types import EdgeList, Links
 from .._validation import Float, OneOf
-from ..graph import edge_weights, laplacian
+from ..graph import edge_weights, laplacian, median_square
 from ..solvers.spectral import nystrom, smallest_eigenpairs
 from ._base import PatchEmbedding
 
@@ -82,8 +82,8 @@ class PatchEigenmaps(PatchEmbedding):
 
     References
     ----------
-    .. [1] A. L. M. Levada et al., "Entropic Laplacian eigenmaps for unsupervised
-       metric learning", SIBGRAPI, 2021.
+    .. [1] A. L. M. Levada, M. F. C. Haddad, "Entropic Laplacian eigenmaps for
+       unsupervised metric learning", SIBGRAPI, 2021.
     .. [2] A. L. M. Levada, "K-graph Laplacians for supervised metric learning".
     .. [3] M. Belkin, P. Niyogi, "Laplacian eigenmaps for dimensionality reduction and
        data representation", Neural Computation 15, 2003.
@@ -138,10 +138,11 @@ class PatchEigenmaps(PatchEmbedding):
 
     def _embed(self, edges: EdgeList) -> np.ndarray:
         if self.kernel_width == "auto":
-            self.kernel_width_ = float(np.median(edges.length**2)) or 1.0
+            self.kernel_width_ = median_square(edges.length)
         else:
             self.kernel_width_ = float(self.kernel_width)
-        self.affinity_ = edges.to_csr(edge_weights(edges, self.kernel_width_))
+        weights, self._zero = edge_weights(edges, self.kernel_width_)
+        self.affinity_ = edges.to_csr(weights)
         matrix, degrees = laplacian(self.affinity_)
         roots = np.ones_like(degrees)
         if self.laplacian == "random_walk":
@@ -159,7 +160,7 @@ class PatchEigenmaps(PatchEmbedding):
 
     def _place(self, links: Links, X: np.ndarray) -> np.ndarray:
         return nystrom(
-            -(links.lengths**2) / self.kernel_width_,
+            (self._zero - links.lengths**2) / self.kernel_width_,
             links.indices,
             self.embedding_,
             self.eigenvalues_,

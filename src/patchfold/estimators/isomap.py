@@ -71,8 +71,8 @@ class PatchIsomap(PatchEmbedding):
 
     References
     ----------
-    .. [1] A. L. M. Levada, "ISOMAP-KL: a parametric approach for unsupervised metric
-       learning", SIBGRAPI, 2020.
+    .. [1] A. Cervati Neto, A. L. M. Levada, "ISOMAP-KL: a parametric approach for
+       unsupervised metric learning", SIBGRAPI, 2020.
     .. [2] J. B. Tenenbaum, V. de Silva, J. C. Langford, "A global geometric framework
        for nonlinear dimensionality reduction", Science 290, 2000.
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from .._types import EdgeList, Links, Pairs
 from .._validation import Float
-from ..graph import closed_components
+from ..connectivity import Components, closed_components
 from ..solvers.reconstruction import (
     barycentric_weights,
     entropic_weights,
@@ -82,8 +82,8 @@ class PatchLLE(PatchEmbedding):
 
     References
     ----------
-    .. [1] A. L. M. Levada, M. F. C. Haddad, "Parametric entropic locally linear
-       embedding for small sample size classification".
+    .. [1] A. L. M. Levada, "Parametric entropic locally linear embedding for small
+       sample size classification".
     .. [2] S. T. Roweis, L. K. Saul, "Nonlinear dimensionality reduction by locally
        linear embedding", Science 290, 2000.
 
@@ -100,7 +100,6 @@ class PatchLLE(PatchEmbedding):
         **PatchEmbedding._parameter_rules,
         "reg": Float(0, open_low=True),
     }
-    _component_name: ClassVar[str] = "groups whose neighbours are all their own"
 
     def __init__(
         self,
@@ -131,7 +130,7 @@ class PatchLLE(PatchEmbedding):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _components(self, pairs: Pairs) -> tuple[int, np.ndarray]:
+    def _components(self, pairs: Pairs) -> Components:
         return closed_components(pairs)
 
     def _weights(

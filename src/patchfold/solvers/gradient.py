@@ -176,7 +176,7 @@ def place_by_fixed_point(
     decay, sigma
         Γ and its width.
     max_iter, tol
-        Stop when no sample moves by more than `tol` of the embedding's spread.
+        A sample stops when it moves by no more than `tol` of the embedding's spread.
 
     Returns
     -------
@@ -189,6 +189,7 @@ def place_by_fixed_point(
     relative = np.exp(log_weights - strongest)
     r = np.einsum("qk,qkd->qd", relative, there) / relative.sum(axis=1, keepdims=True)
     spread = np.abs(turned).max()
+    moving = np.ones(r.shape[0], dtype=bool)
     for _ in range(max_iter):
         s = ((r[:, None, :] - there) ** 2).sum(axis=2)
         a = -relative * decay.slope(s, sigma)
@@ -196,8 +197,9 @@ def place_by_fixed_point(
         mean = np.einsum("qk,qkd->qd", a, there) / total
         pull = capped_ratio(np.maximum(theta, 0.0), np.exp(strongest) * total)
         moved = mean / (1 - pull)
-        step = np.abs(moved - r).max(initial=0.0)
-        r = moved
-        if step <= tol * spread:
+        step = np.abs(moved - r).max(axis=1)
+        r = np.where(moving[:, None], moved, r)
+        moving &= step > tol * spread  # each sample stops by itself, whatever its batch
+        if not moving.any():
             break
     return r @ axes.T

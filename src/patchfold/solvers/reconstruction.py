@@ -18,7 +18,8 @@ def entropic_weights(
     """Return PELLE's weights: (d dᵀ + αI) w = 1, scaled to sum to 1 in each row.
 
     The matrix is rank one plus a ridge, so by Sherman-Morrison
-    w ∝ 1 - d Σd / (α + d·d), whose sum is positive by Cauchy-Schwarz.
+    w ∝ α + d·d - d Σd. With μ the mean of d's K entries and δ = d - μ that is
+    α + δ·δ - Kμδ, which sums to K(α + δ·δ): positive, and nothing large cancels.
 
     Parameters
     ----------
@@ -37,10 +38,11 @@ def entropic_weights(
     >>> entropic_weights(np.array([0, 0]), np.array([1.0, 1.0]), 1, 1e-3)
     array([0.5, 0.5])
     """
+    count = np.bincount(row, minlength=n_rows)
     total = np.bincount(row, length, n_rows)
-    squares = np.bincount(row, length**2, n_rows)
-    weights = 1 - length * (total / (reg + squares))[row]
-    return weights / np.bincount(row, weights, n_rows)[row]
+    gap = length - (total / np.maximum(count, 1))[row]
+    sum_of_weights = reg + np.bincount(row, gap**2, n_rows)
+    return (1 - gap * (total / sum_of_weights)[row]) / count[row]
 
 
 def barycentric_weights(

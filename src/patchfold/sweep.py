@@ -1,0 +1,74 @@
+"""One data set, many neighbourhood sizes: fits that share what does not change.
+
+Every paper tunes K. A sweep searches neighbours once, at the largest K, and grows the
+patches of each K from those of the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_array
+
+from .estimators._base import PatchEmbedding, SharedStages
+from .neighbors import find_neighbors, resolve_n_neighbors
+from .patches import RunningPatches
+
+Model = TypeVar("Model", bound=PatchEmbedding)
+
+
+def fit_sweep(
+    estimator: Model,
+    X: Any,
+    y: Any = None,
+    *,
+    n_neighbors: Iterable[int | float],
+) -> Iterator[Model]:
+    """Fit an estimator for each of several neighbourhood sizes.
+
+    Parameters
+    ----------
+    estimator : PatchIsomap, PatchEigenmaps, PatchLLE or CauchyEmbedding
+        Not fitted itself; its clones are.
+    X, y
+        As in `fit`.
+    n_neighbors : iterable of int or float
+        Sizes; those that come to the same number of neighbours are fitted once, and
+        those beyond the number of other samples are lowered to it.
+
+    Yields
+    ------
+    fitted estimator
+        One for each size, in ascending order of `n_neighbors_`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> import patchfold as pf
+    >>> X = load_wine().data
+    >>> [m.n_neighbors_ for m in pf.fit_sweep(pf.isomap_kl(), X, n_neighbors=[30, 20])]
+    [20, 30]
+    """
+    sizes = list(n_neighbors)
+    if estimator._is_precomputed():
+        for size in sorted(sizes):
+            yield clone(estimator).set_params(n_neighbors=size).fit(X, y)
+        return
+    samples = check_array(X, dtype=np.float64, ensure_min_samples=2)
+    n = samples.shape[0]
+    counts = sorted({min(resolve_n_neighbors(size, n), n - 1) for size in sizes})
+    algorithm = estimator.neighbors_algorithm
+    search = None if isinstance(algorithm, str) else clone(algorithm)
+    indices = find_neighbors(
+        samples,
+        counts[-1],
+        algorithm=search or algorithm,
+        n_jobs=estimator.n_jobs,
+    ).indices
+    patches = RunningPatches(samples, indices, include_center=estimator.include_center)
+    shared = SharedStages(indices, patches, search)
+    for count in counts:
+        yield clone(estimator).set_params(n_neighbors=count)._fit(X, y, shared)
