@@ -1,0 +1,47 @@
+# make demo: embed wine with every method (a picture and a table)
+# make test: run the whole test suite
+# make lint: check style and types
+#
+# All work in .venv, made from PYTHON on first use.
+
+PYTHON ?= python3
+PYTEST_ARGS ?= -n 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
+
+.PHONY: demo test lint clean
+.NOTPARALLEL:
+
+demo: $(VENV)/.installed-plot
+	@$(BIN)/python -m patchfold.demo --out demo.png
+
+test: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) demo.png
+
+# pip is what a virtual environment gets last: with it, the environment is whole.
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit("patchfold needs Python 3.11 or newer: \
+	make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+	@echo "Making $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-plot: pyproject.toml | $(BIN)/pip
+	@echo "Installing patchfold into $(VENV) ..."
+	@$(INSTALL) -e ".[plot]"
+	@touch $@
+
+# dev contains plot, so `make demo` has nothing to install after `make test`.
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/pip
+	@echo "Installing patchfold and its test tools into $(VENV) ..."
+	@$(INSTALL) -e ".[dev]"
+	@touch $@ $(VENV)/.installed-plot
