@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
+
+# Read by SciPy when it is imported: without it one of scikit-learn's checks is skipped.
+os.environ["SCIPY_ARRAY_API"] = "1"
 
 import numpy as np
 import pytest

@@ -14,10 +14,10 @@ from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 from sklearn.preprocessing import scale
 
 import patchfold as pf
-from patchfold import _blocks
+from patchfold import _blocks, neighbors
+from patchfold.connectivity import closest_pairs
 from patchfold.exceptions import NeighborCountWarning
 from patchfold.neighbors import (
-    closest_pairs,
     find_neighbors,
     find_query_neighbors,
     resolve_n_neighbors,
@@ -491,3 +491,26 @@ def test_precomputed_closest_pairs_do_not_change_the_matrix():
     before = D.copy()
     closest_pairs(D, np.arange(49) % 3, precomputed=True)
     np.testing.assert_array_equal(D, before)
+
+
+@pytest.mark.parametrize("kind", ["cloud", "grid", "duplicates"])
+@pytest.mark.parametrize("training", [True, False])
+def test_the_search_among_many_equals_the_search_among_all(kind, training, monkeypatch):
+    rng = np.random.default_rng(1)
+    X = {
+        "cloud": rng.normal(size=(400, 4)),
+        "grid": rng.integers(0, 4, size=(400, 3)).astype(float),
+        "duplicates": np.repeat(rng.normal(size=(20, 3)), 20, axis=0),
+    }[kind]
+    queries = X[::3] + (kind == "cloud")
+
+    def search():
+        if training:
+            return find_neighbors(X, 6)
+        return find_query_neighbors(queries, X, 6)
+
+    expected = search()
+    monkeypatch.setattr(neighbors, "FEW", 10)
+    found = search()
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    np.testing.assert_allclose(found.distances, expected.distances, rtol=1e-12)

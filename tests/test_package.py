@@ -13,7 +13,7 @@ SOURCE = Path(patchfold.__file__).parent
 
 FLOORS = [
     {"exceptions", "_arrays", "_blocks", "_validation"},
-    {"_types"},
+    {"_types", "_distances"},
     {"neighbors", "patches"},
     {"divergences"},
     {"curvature"},

@@ -13,10 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from ._blocks import map_blocks
+from ._distances import Entries, Products
 from ._types import Pairs
 from .exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from .graph import pairs_from_directed
-from .neighbors import closest_pairs
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,74 @@ def _relation(pairs: Pairs) -> sp.csr_array:
     ones = np.ones(pairs.row.size)
     n = pairs.n_samples
     return sp.coo_array((ones, (pairs.row, pairs.column)), shape=(n, n)).tocsr()
+
+
+def closest_pairs(
+    X: np.ndarray,
+    labels: np.ndarray,
+    *,
+    precomputed: bool = False,
+    n_jobs: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the closest two samples of every pair of groups.
+
+    Parameters
+    ----------
+    X : array (n, m)
+        Samples; with `precomputed`, their dissimilarities (n, n).
+    labels : int array (n,)
+        Group of each sample, 0, 1, ...; samples at -1 belong to none.
+    precomputed : bool
+        What X holds.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    row, column : int arrays (g(g-1)/2,)
+        The closest pair of each two of the g groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
+    >>> row, column = closest_pairs(X, np.array([0, 0, 1, 1]))
+    >>> row.tolist(), column.tolist()
+    ([1], [2])
+    """
+    grouped = np.argsort(labels, kind="stable")[(labels < 0).sum() :]
+    group = labels[grouped]
+    n, n_groups = group.size, int(group[-1]) + 1
+    starts = np.searchsorted(group, np.arange(n_groups))
+    table: Products | Entries
+    if precomputed:
+        table = Entries(X[np.ix_(grouped, grouped)])
+    else:
+        table = Products(X[grouped], X[grouped])
+
+    def smallest(block: slice) -> tuple[np.ndarray, np.ndarray]:
+        by_column = np.minimum.reduceat(table.squared(block), starts, axis=1)
+        present, first = np.unique(group[block], return_index=True)
+        return present, np.minimum.reduceat(by_column, first, axis=0)
+
+    nearest = np.full((n_groups, n_groups), np.inf)
+    for present, minima in map_blocks(smallest, n, 3 * 8 * n, n_jobs):
+        nearest[present] = np.minimum(nearest[present], minima)
+
+    def candidates(block: slice) -> tuple[np.ndarray, np.ndarray]:
+        limit = nearest[group[block]][:, group] + table.slack(block)[:, None]
+        near = table.squared(block) <= limit
+        row, column = np.nonzero(near & (group[block, None] < group))
+        return row + block.start, column
+
+    found = map_blocks(candidates, n, 4 * 8 * n, n_jobs)
+    row = np.concatenate([part[0] for part in found])
+    column = np.concatenate([part[1] for part in found])
+    exact = table.exact(row, column)
+    two_groups = group[row] * n_groups + group[column]
+    order = np.lexsort((grouped[column], grouped[row], exact, two_groups))
+    _, first = np.unique(two_groups[order], return_index=True)
+    return grouped[row[order[first]]], grouped[column[order[first]]]
 
 
 def join_components(

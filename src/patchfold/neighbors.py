@@ -17,13 +17,21 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.neighbors import NearestNeighbors
 
 from ._blocks import map_blocks
+from ._distances import Products, squared_distances
 from ._types import Neighborhoods
 from .exceptions import NeighborCountWarning, warn
 
 TIE_BITS = 40
 """Squared distances that agree to this many binary digits are ties."""
+
+FEW = 1000
+"""Up to this many samples all pairs are compared by plain matrix products."""
+
+SPARE = 8
+"""Candidates beyond the K wanted, so that few rows with ties have to look further."""
 
 
 def resolve_n_neighbors(n_neighbors: int | float, n_samples: int) -> int:
@@ -127,121 +135,6 @@ def find_query_neighbors(
     return _exact(queries, X, n_neighbors, training=False, n_jobs=n_jobs)
 
 
-def closest_pairs(
-    X: np.ndarray,
-    labels: np.ndarray,
-    *,
-    precomputed: bool = False,
-    n_jobs: int | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the closest two samples of every pair of groups.
-
-    Parameters
-    ----------
-    X : array (n, m)
-        Samples; with `precomputed`, their dissimilarities (n, n).
-    labels : int array (n,)
-        Group of each sample, 0, 1, ...; samples at -1 belong to none.
-    precomputed : bool
-        What X holds.
-    n_jobs : int or None
-        Number of threads.
-
-    Returns
-    -------
-    row, column : int arrays (g(g-1)/2,)
-        The closest pair of each two of the g groups.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
-    >>> row, column = closest_pairs(X, np.array([0, 0, 1, 1]))
-    >>> row.tolist(), column.tolist()
-    ([1], [2])
-    """
-    grouped = np.argsort(labels, kind="stable")[(labels < 0).sum() :]
-    group = labels[grouped]
-    n, n_groups = group.size, int(group[-1]) + 1
-    starts = np.searchsorted(group, np.arange(n_groups))
-    table: _Products | _Entries
-    if precomputed:
-        table = _Entries(X[np.ix_(grouped, grouped)])
-    else:
-        table = _Products(X[grouped], X[grouped])
-
-    def smallest(block: slice) -> tuple[np.ndarray, np.ndarray]:
-        by_column = np.minimum.reduceat(table.squared(block), starts, axis=1)
-        present, first = np.unique(group[block], return_index=True)
-        return present, np.minimum.reduceat(by_column, first, axis=0)
-
-    nearest = np.full((n_groups, n_groups), np.inf)
-    for present, minima in map_blocks(smallest, n, 3 * 8 * n, n_jobs):
-        nearest[present] = np.minimum(nearest[present], minima)
-
-    def candidates(block: slice) -> tuple[np.ndarray, np.ndarray]:
-        limit = nearest[group[block]][:, group] + table.slack(block)[:, None]
-        near = table.squared(block) <= limit
-        row, column = np.nonzero(near & (group[block, None] < group))
-        return row + block.start, column
-
-    found = map_blocks(candidates, n, 4 * 8 * n, n_jobs)
-    row = np.concatenate([part[0] for part in found])
-    column = np.concatenate([part[1] for part in found])
-    exact = table.exact(row, column)
-    two_groups = group[row] * n_groups + group[column]
-    order = np.lexsort((grouped[column], grouped[row], exact, two_groups))
-    _, first = np.unique(two_groups[order], return_index=True)
-    return grouped[row[order[first]]], grouped[column[order[first]]]
-
-
-class _Entries:
-    """Dissimilarities that are known already, read as `_Products` are."""
-
-    def __init__(self, matrix: np.ndarray) -> None:
-        self._matrix = matrix
-
-    def squared(self, block: slice) -> np.ndarray:
-        """Return the dissimilarities of the rows in `block` to all."""
-        return self._matrix[block]
-
-    def slack(self, block: slice) -> np.ndarray:
-        """Return zeros: nothing was rounded."""
-        return np.zeros(block.stop - block.start)
-
-    def exact(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
-        """Return the dissimilarities of listed pairs."""
-        return self._matrix[row, column]
-
-
-class _Products:
-    """Squared distances of blocks of rows by one matrix product, and their error."""
-
-    def __init__(self, queries: np.ndarray, X: np.ndarray) -> None:
-        self._exact = queries, X
-        center = X.mean(axis=0)
-        self._queries, self._X = queries - center, X - center
-        self._norms = np.einsum("ij,ij->i", self._X, self._X)
-        self._query_norms = np.einsum("ij,ij->i", self._queries, self._queries)
-        self._rounding = 8 * (X.shape[1] + 8) * np.finfo(float).eps
-
-    def squared(self, block: slice) -> np.ndarray:
-        """Return squared distances of the queries in `block` to all of X."""
-        squared = self._queries[block] @ self._X.T
-        squared *= -2.0
-        squared += self._norms
-        squared += self._query_norms[block, None]
-        return squared
-
-    def slack(self, block: slice) -> np.ndarray:
-        """Bound, per query, how far two of the products may be from the truth."""
-        return self._rounding * (self._query_norms[block] + self._norms.max())
-
-    def exact(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
-        """Return squared distances of listed pairs, from differences."""
-        return _squared_distances(*self._exact, row, column)
-
-
 def _exact(
     queries: np.ndarray,
     X: np.ndarray,
@@ -250,16 +143,50 @@ def _exact(
     training: bool,
     n_jobs: int | None,
 ) -> Neighborhoods:
-    """Compare all pairs: candidates by one matrix product, then exact distances."""
-    products = _Products(queries, X)
+    """Search all samples: a few too many by scikit-learn, then exact distances.
+
+    A row is settled if the farthest of its candidates is surely beyond its K-th
+    neighbour; ties may leave some that are not, and those are compared with everybody.
+    """
+    n, n_wanted = X.shape[0], n_neighbors + int(training) + SPARE
+    if n <= max(FEW, n_wanted):
+        every = np.arange(queries.shape[0])
+        return _among_all(queries, X, n_neighbors, every if training else None, n_jobs)
+    search = NearestNeighbors(n_neighbors=n_wanted, algorithm="brute", n_jobs=n_jobs)
+    column = search.fit(X).kneighbors(queries, return_distance=False).ravel()
+    row = np.repeat(np.arange(queries.shape[0]), n_wanted)
+    exact = squared_distances(queries, X, row, column, n_jobs=n_jobs)
+    others = np.where(row == column, np.inf, exact) if training else exact
+    indices, squared = _first_of_each_row(row, column, others, n_neighbors)
+    slack = Products(queries, X).slack(slice(0, queries.shape[0]))
+    reach = exact.reshape(-1, n_wanted).max(axis=1)
+    unsettled = np.flatnonzero(~(_beyond(squared[:, -1], slack) < reach))
+    if unsettled.size:
+        own = unsettled if training else None
+        rest = _among_all(queries[unsettled], X, n_neighbors, own, n_jobs)
+        indices[unsettled], squared[unsettled] = rest.indices, rest.distances**2
+    return Neighborhoods(indices, np.sqrt(squared))
+
+
+def _among_all(
+    queries: np.ndarray,
+    X: np.ndarray,
+    n_neighbors: int,
+    own: np.ndarray | None,
+    n_jobs: int | None,
+) -> Neighborhoods:
+    """Compare with every sample: candidates by matrix products, then exact distances.
+
+    `own` tells which sample each query is itself, for training samples.
+    """
+    products = Products(queries, X)
 
     def search(block: slice) -> tuple[np.ndarray, np.ndarray]:
         squared = products.squared(block)
-        if training:
-            own = np.arange(block.start, block.stop)
-            squared[own - block.start, own] = np.inf
+        if own is not None:
+            squared[np.arange(block.stop - block.start), own[block]] = np.inf
         kth = np.partition(squared, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
-        limit = np.maximum(kth, 0) * (1 + 4 * 2.0**-TIE_BITS) + products.slack(block)
+        limit = _beyond(np.maximum(kth, 0), products.slack(block))
         row, column = np.nonzero(squared <= limit[:, None])
         exact = products.exact(row + block.start, column)
         return _first_of_each_row(row, column, exact, n_neighbors)
@@ -270,16 +197,9 @@ def _exact(
     return Neighborhoods(indices, np.sqrt(squared))
 
 
-def _squared_distances(
-    queries: np.ndarray, X: np.ndarray, row: np.ndarray, column: np.ndarray
-) -> np.ndarray:
-    """Squared distances of listed pairs, from differences: exact for near points."""
-
-    def measure(block: slice) -> np.ndarray:
-        difference = queries[row[block]] - X[column[block]]
-        return np.einsum("ij,ij->i", difference, difference)
-
-    return np.concatenate(map_blocks(measure, row.size, 8 * 3 * X.shape[1]))
+def _beyond(kth: np.ndarray, slack: np.ndarray) -> np.ndarray:
+    """Return a squared distance that no tie with the K-th neighbour exceeds."""
+    return kth * (1 + 4 * 2.0**-TIE_BITS) + slack
 
 
 def _first_of_each_row(
@@ -325,6 +245,6 @@ def _nearest_stored(
             f"{int(counts.argmin())}, but n_neighbors={n_neighbors} are needed; "
             "raise its n_neighbors or lower ours."
         )
-    exact = _squared_distances(queries, X, row, column)
+    exact = squared_distances(queries, X, row, column)
     column, squared = _first_of_each_row(row, column, exact, n_neighbors)
     return Neighborhoods(column, np.sqrt(squared))

@@ -1,0 +1,75 @@
+"""Euclidean distances: by matrix products with a known error, or exactly.
+
+A matrix product finds candidates fast; differences then give the distances of the few
+that matter to the last digit, also among points that are close and far from the origin.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._blocks import map_blocks
+
+
+def squared_distances(
+    queries: np.ndarray,
+    X: np.ndarray,
+    row: np.ndarray,
+    column: np.ndarray,
+    *,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """Squared distances of listed pairs, from differences: exact for near points."""
+
+    def measure(block: slice) -> np.ndarray:
+        difference = queries[row[block]] - X[column[block]]
+        return np.einsum("ij,ij->i", difference, difference)
+
+    return np.concatenate(map_blocks(measure, row.size, 24 * X.shape[1], n_jobs))
+
+
+class Entries:
+    """Dissimilarities that are known already, read as `Products` are."""
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        self._matrix = matrix
+
+    def squared(self, block: slice) -> np.ndarray:
+        """Return the dissimilarities of the rows in `block` to all."""
+        return self._matrix[block]
+
+    def slack(self, block: slice) -> np.ndarray:
+        """Return zeros: nothing was rounded."""
+        return np.zeros(block.stop - block.start)
+
+    def exact(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """Return the dissimilarities of listed pairs."""
+        return self._matrix[row, column]
+
+
+class Products:
+    """Squared distances of blocks of rows by one matrix product, and their error."""
+
+    def __init__(self, queries: np.ndarray, X: np.ndarray) -> None:
+        self._exact = queries, X
+        center = X.mean(axis=0)
+        self._queries, self._X = queries - center, X - center
+        self._norms = np.einsum("ij,ij->i", self._X, self._X)
+        self._query_norms = np.einsum("ij,ij->i", self._queries, self._queries)
+        self._rounding = 8 * (X.shape[1] + 8) * np.finfo(float).eps
+
+    def squared(self, block: slice) -> np.ndarray:
+        """Return squared distances of the queries in `block` to all of X."""
+        squared = self._queries[block] @ self._X.T
+        squared *= -2.0
+        squared += self._norms
+        squared += self._query_norms[block, None]
+        return squared
+
+    def slack(self, block: slice) -> np.ndarray:
+        """Bound, per query, how far two of the products may be from the truth."""
+        return self._rounding * (self._query_norms[block] + self._norms.max())
+
+    def exact(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """Return squared distances of listed pairs, from differences."""
+        return squared_distances(*self._exact, row, column)

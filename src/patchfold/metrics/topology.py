@@ -1,0 +1,192 @@
+"""How well an embedding keeps who is near whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+from ..neighbors import find_neighbors
+
+TIE_TOLERANCE = 1e-12
+"""Similarities, or distances, closer than this relative to their size are equal."""
+
+BLOCK_SIZE = 2**22
+"""How many distances are compared at a time."""
+
+
+def local_topology_violations(
+    similarity: Any, embedding: Any, *, n_pairs: int = 25
+) -> int:
+    """Count how often the most similar pairs are embedded in the wrong order.
+
+    Among the `n_pairs` most similar pairs of samples, every two pairs with
+    w_ij > w_pq but ||r_i - r_j|| > ||r_p - r_q|| are a conflict with eq. 5 of the
+    Cauchy graph embedding paper [1]_. Equal similarities conflict with nothing.
+
+    Each conflict counts 4 times: the paper takes the 50 largest entries of a symmetric
+    matrix and all their 2,500 combinations, which is 25 pairs, each in two orders.
+
+    Parameters
+    ----------
+    similarity : array or sparse array (n, n)
+        Symmetric similarities w; the diagonal is ignored.
+    embedding : array-like (n, d)
+        Embedded samples r.
+    n_pairs : int, default=25
+        How many of the most similar pairs are compared; ties go to the lower indices.
+
+    Returns
+    -------
+    int
+        Number of conflicts, a multiple of 4.
+
+    References
+    ----------
+    .. [1] D. Luo, C. Ding, F. Nie, H. Huang, "Cauchy graph embedding", ICML, 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from patchfold.metrics import local_topology_violations
+    >>> W = np.array([[0, 3, 1], [3, 0, 2], [1, 2, 0]])
+    >>> local_topology_violations(W, [[0.0], [1.0], [3.0]])
+    0
+    >>> local_topology_violations(W, [[0.0], [3.0], [1.0]])
+    12
+    """
+    upper = sp.coo_array(sp.triu(sp.coo_array(similarity), k=1))
+    points = np.asarray(embedding, dtype=float)
+    if points.ndim != 2 or points.shape[0] != upper.shape[0]:
+        raise ValueError(
+            f"embedding must have one row for each of the {upper.shape[0]} samples of "
+            f"similarity. Got shape {points.shape} instead."
+        )
+    most = np.lexsort((upper.col, upper.row, -upper.data))[:n_pairs]
+    w = upper.data[most]
+    r = np.linalg.norm(points[upper.row[most]] - points[upper.col[most]], axis=1)
+    more_similar = w[:, None] - w > TIE_TOLERANCE * np.abs(w).max(initial=0)
+    farther = r[:, None] - r > TIE_TOLERANCE * r.max(initial=0)
+    return 4 * int((more_similar & farther).sum())
+
+
+def trustworthiness(X: Any, embedding: Any, *, n_neighbors: int = 5) -> float:
+    """Say how few of the embedded neighbours are strangers in the input space.
+
+    1 if the `n_neighbors` nearest samples in the embedding are so in `X` too; a
+    stranger costs its rank in `X` beyond `n_neighbors` [1]_. This is
+    `sklearn.manifold.trustworthiness`, but ties go to the lower index in both spaces,
+    so that a copy of `X` scores 1 with duplicates too. Time is n², memory is not.
+
+    Parameters
+    ----------
+    X : array-like (n, m)
+        Samples.
+    embedding : array-like (n, d)
+        Embedded samples, in the same order.
+    n_neighbors : int, default=5
+        Size of a neighbourhood, less than n / 2.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; higher is better.
+
+    See Also
+    --------
+    continuity : The same with the two spaces exchanged.
+
+    References
+    ----------
+    .. [1] J. Venna, S. Kaski, "Neighborhood preservation in nonlinear projection
+       methods: an experimental study", ICANN, 2001.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from patchfold.metrics import continuity, trustworthiness
+    >>> X = load_iris().data
+    >>> trustworthiness(X, X)
+    1.0
+    >>> round(trustworthiness(X, X[:, :1]), 2), round(continuity(X, X[:, :1]), 2)
+    (0.81, 0.93)
+    """
+    X, embedding = check_points(X, "X"), check_points(embedding, "embedding")
+    n = len(X)
+    if len(embedding) != n:
+        raise ValueError(
+            f"embedding must have one row for each of the {n} rows of X. Got "
+            f"{len(embedding)} rows instead."
+        )
+    if not 0 < n_neighbors < n / 2:
+        raise ValueError(
+            f"n_neighbors must be at least 1 and less than half of the {n} samples. "
+            f"Got {n_neighbors!r} instead."
+        )
+    near = find_neighbors(embedding, n_neighbors).indices
+    excess = np.maximum(_ranks(X, near) - n_neighbors, 0)
+    worst = n * n_neighbors * (2 * n - 3 * n_neighbors - 1) / 2
+    return float(1 - excess.sum() / worst)
+
+
+def continuity(X: Any, embedding: Any, *, n_neighbors: int = 5) -> float:
+    """Say how few of the neighbours in the input space are torn away.
+
+    1 if the `n_neighbors` nearest samples in `X` are so in the embedding too: the
+    trustworthiness of `X` as a picture of the embedding.
+
+    Parameters
+    ----------
+    X : array-like (n, m)
+        Samples.
+    embedding : array-like (n, d)
+        Embedded samples, in the same order.
+    n_neighbors : int, default=5
+        Size of a neighbourhood, less than n / 2.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; higher is better.
+
+    See Also
+    --------
+    trustworthiness : The same with the two spaces exchanged; has an example.
+    """
+    return trustworthiness(embedding, X, n_neighbors=n_neighbors)
+
+
+def _ranks(X: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """Return the rank of each listed sample among the neighbours of its row, from 1."""
+    n, k = samples.shape
+    rank = np.empty((n, k), dtype=int)
+    index = np.arange(n)
+    step = max(1, BLOCK_SIZE // (n * k))
+    for rows in (index[start : start + step] for start in range(0, n, step)):
+        squared = cdist(X[rows], X, "sqeuclidean")
+        listed = np.take_along_axis(squared, samples[rows], axis=1)[:, :, None]
+        farther = listed - squared[:, None]
+        tie = np.abs(farther) <= TIE_TOLERANCE * listed
+        before = np.where(tie, index < samples[rows][:, :, None], farther > 0)
+        before[index[: len(rows)], :, rows] = False
+        rank[rows] = 1 + before.sum(axis=2)
+    return rank
+
+
+def check_points(points: Any, name: str) -> np.ndarray:
+    """Return coordinates as a matrix of finite numbers, or say what is wrong."""
+    points = np.asarray(points, dtype=float)
+    if points.ndim != 2 or points.size == 0:
+        raise ValueError(
+            f"{name} must have one row per sample and one column or more. Got shape "
+            f"{points.shape} instead."
+        )
+    if not np.isfinite(points).all():
+        bad = int((~np.isfinite(points).all(axis=1)).sum())
+        raise ValueError(
+            f"{name} has {bad} rows that are not finite numbers: leave those samples "
+            "out or fill in what is missing."
+        )
+    return points
