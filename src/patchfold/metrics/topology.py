@@ -113,22 +113,8 @@ def trustworthiness(X: Any, embedding: Any, *, n_neighbors: int = 5) -> float:
     >>> round(trustworthiness(X, X[:, :1]), 2), round(continuity(X, X[:, :1]), 2)
     (0.81, 0.93)
     """
-    X, embedding = check_points(X, "X"), check_points(embedding, "embedding")
-    n = len(X)
-    if len(embedding) != n:
-        raise ValueError(
-            f"embedding must have one row for each of the {n} rows of X. Got "
-            f"{len(embedding)} rows instead."
-        )
-    if not 0 < n_neighbors < n / 2:
-        raise ValueError(
-            f"n_neighbors must be at least 1 and less than half of the {n} samples. "
-            f"Got {n_neighbors!r} instead."
-        )
-    near = find_neighbors(embedding, n_neighbors).indices
-    excess = np.maximum(_ranks(X, near) - n_neighbors, 0)
-    worst = n * n_neighbors * (2 * n - 3 * n_neighbors - 1) / 2
-    return float(1 - excess.sum() / worst)
+    X, embedding = _check_pair(X, embedding, n_neighbors)
+    return _without_strangers(X, embedding, n_neighbors)
 
 
 def continuity(X: Any, embedding: Any, *, n_neighbors: int = 5) -> float:
@@ -155,7 +141,33 @@ def continuity(X: Any, embedding: Any, *, n_neighbors: int = 5) -> float:
     --------
     trustworthiness : The same with the two spaces exchanged; has an example.
     """
-    return trustworthiness(embedding, X, n_neighbors=n_neighbors)
+    X, embedding = _check_pair(X, embedding, n_neighbors)
+    return _without_strangers(embedding, X, n_neighbors)
+
+
+def _check_pair(
+    X: Any, embedding: Any, n_neighbors: int
+) -> tuple[np.ndarray, np.ndarray]:
+    X, embedding = check_points(X, "X"), check_points(embedding, "embedding")
+    if len(embedding) != len(X):
+        raise ValueError(
+            f"embedding must have one row for each of the {len(X)} rows of X. Got "
+            f"{len(embedding)} rows instead."
+        )
+    if not 0 < n_neighbors < len(X) / 2:
+        raise ValueError(
+            f"n_neighbors must be at least 1 and less than half of the {len(X)} "
+            f"samples. Got {n_neighbors!r} instead."
+        )
+    return X, embedding
+
+
+def _without_strangers(space: np.ndarray, picture: np.ndarray, k: int) -> float:
+    """Return 1 less the excess ranks, in space, of the neighbours in the picture."""
+    n = len(space)
+    near = find_neighbors(picture, k).indices
+    excess = np.maximum(_ranks(space, near) - k, 0)
+    return float(1 - 2 * excess.sum() / (n * k * (2 * n - 3 * k - 1)))
 
 
 def _ranks(X: np.ndarray, samples: np.ndarray) -> np.ndarray:

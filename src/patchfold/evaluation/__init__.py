@@ -1,0 +1,1 @@
+"""Reruns of the papers' tables: runs, records, statistics and reports."""
