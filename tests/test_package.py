@@ -12,7 +12,7 @@ import patchfold
 SOURCE = Path(patchfold.__file__).parent
 
 FLOORS = [
-    {"exceptions", "_arrays", "_blocks", "_validation"},
+    {"exceptions", "_arrays", "_blocks", "_validation", "_version"},
     {"_types", "_distances"},
     {"neighbors", "patches"},
     {"divergences"},
@@ -35,6 +35,11 @@ FLOORS = [
     {"metrics"},
     {"evaluation.stats", "plotting"},
     {"evaluation.cd_diagram", "evaluation.published_tests"},
+    {"datasets", "evaluation.records", "evaluation.baselines", "evaluation.released"},
+    {"evaluation.papers", "evaluation.methods"},
+    {"evaluation.protocols"},
+    {"evaluation.runner", "evaluation.tables"},
+    {"evaluation.report"},
 ]
 """The pipeline from the ground up: a module imports only from the floors below."""
 

@@ -1,12 +1,11 @@
 """Manifold learning that compares neighbourhoods, not points."""
 
-from . import exceptions, metrics
+from . import datasets, exceptions, metrics
+from ._version import __version__
 from .estimators import CauchyEmbedding, PatchEigenmaps, PatchIsomap, PatchLLE
 from .patches import Patches
 from .recipes import cauchy, elap, isomap_kl, klap, pelle
 from .sweep import fit_sweep
-
-__version__ = "0.1.0.dev0"
 
 __all__ = [
     "CauchyEmbedding",
@@ -14,7 +13,9 @@ __all__ = [
     "PatchIsomap",
     "PatchLLE",
     "Patches",
+    "__version__",
     "cauchy",
+    "datasets",
     "elap",
     "exceptions",
     "fit_sweep",

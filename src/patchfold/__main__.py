@@ -1,0 +1,5 @@
+"""`python -m patchfold`: the command line."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,190 @@
+"""What the papers' tables are, as data: methods, metrics, datasets, ranges of K."""
+
+from __future__ import annotations
+
+import csv
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..datasets import catalogue
+
+EIGHT_NAMES = ("KNN", "SVM", "NB", "DT", "QDA", "MPL", "GPC", "RFC")
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a paper.
+
+    Attributes
+    ----------
+    number : str
+        As printed, "1".
+    metrics : tuple of str
+        Names of the numbers in a cell.
+    select : str
+        The metric by which the paper's range of K was searched.
+    """
+
+    number: str
+    metrics: tuple[str, ...]
+    select: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: its own method among its baselines, and its tables.
+
+    Attributes
+    ----------
+    name : str
+        As typed: "elap".
+    label : str
+        As the catalogue and the published numbers spell it: "ELAP".
+    own : tuple of str
+        Methods the paper proposes.
+    baselines : tuple of str
+        Methods it compares with.
+    tables : tuple of Table
+        Its tables of scores.
+    n_neighbors : tuple
+        The K its method was searched over; fractions are of the samples.
+    """
+
+    name: str
+    label: str
+    own: tuple[str, ...]
+    baselines: tuple[str, ...]
+    tables: tuple[Table, ...]
+    n_neighbors: tuple[int | float, ...]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """All methods of its tables."""
+        return self.baselines + self.own
+
+    def datasets(self, tables: tuple[str, ...] = ()) -> list[str]:
+        """Return the names of the sets its tables use, in alphabetical order."""
+        wanted = {
+            f"{self.label}-T{table.number}"
+            for table in self.tables
+            if not tables or table.number in tables
+        }
+        rows = catalogue()
+        return sorted(row.name for row in rows if wanted & set(row.tables))
+
+    def tables_of(self, dataset: str) -> tuple[Table, ...]:
+        """Return its tables that list a dataset."""
+        listed = {row.name: row.tables for row in catalogue()}.get(dataset, ())
+        return tuple(t for t in self.tables if f"{self.label}-T{t.number}" in listed)
+
+
+_PER_CLASSIFIER = tuple(f"accuracy:{name}" for name in EIGHT_NAMES)
+
+PAPERS = {
+    paper.name: paper
+    for paper in (
+        Paper(
+            "elap",
+            "ELAP",
+            ("ELAP",),
+            ("PCA", "KPCA", "ISOMAP", "LLE", "HLLE", "LAP"),
+            (
+                Table("1", ("silhouette",), "mean_accuracy_4"),
+                Table("2", ("mean_accuracy_4",), "mean_accuracy_4"),
+            ),
+            tuple(range(2, 41)),
+        ),
+        Paper(
+            "pelle",
+            "PELLE",
+            ("PELLE",),
+            ("PCA", "ISOMAP", "LLE", "HLLE", "LTSA", "UMAP"),
+            (Table("1", ("mean_accuracy_4",), "mean_accuracy_4"),),
+            tuple(range(2, 41)),
+        ),
+        Paper(
+            "klap",
+            "KLAP",
+            ("KLAP",),
+            ("PCA", "ISOMAP", "TSNE", "UMAP", "LDA", "SPCA"),
+            (
+                Table("1", ("silhouette",), "max_accuracy_8"),
+                Table("2", ("max_accuracy_8",), "max_accuracy_8"),
+            ),
+            (0.75,),
+        ),
+        Paper(
+            "isomap-kl",
+            "ISOKL",
+            ("ISOMAP-KL",),
+            ("PCA", "KPCA", "ISOMAP", "LLE", "LAP"),
+            (
+                Table("1", ("silhouette",), "silhouette"),
+                Table("2", _PER_CLASSIFIER, "mean_accuracy_8"),
+                Table("3", _PER_CLASSIFIER, "mean_accuracy_8"),
+            ),
+            tuple(range(10, 201, 10)),
+        ),
+        Paper(
+            "cauchy",
+            "CAUCHY",
+            ("CAUCHY", "GAUSSIAN", "EXPONENTIAL"),
+            ("LAP",),
+            (Table("1", ("accuracy_1nn", "violations"), "accuracy_1nn"),),
+            (),
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Published:
+    """The numbers a folder's `published.csv` holds, and how the papers made them."""
+
+    values: dict[tuple[str, str, str, str, str], float]
+    settings: dict[tuple[str, str, str], str]
+
+    def value(
+        self, paper: Paper, table: Table, dataset: str, method: str, metric: str
+    ) -> float | None:
+        """Return the printed number, or None where it is not known."""
+        key = (paper.label, f"T{table.number}", dataset, method, metric)
+        return self.values.get(key)
+
+    def setting(self, paper: Paper, table: Table, dataset: str, name: str) -> str:
+        """Return a printed setting such as "K" or "t", or "" where it is not known."""
+        text = self.settings.get((paper.label, f"T{table.number}", dataset), "")
+        pairs = dict(part.split("=", 1) for part in text.split(";") if "=" in part)
+        return {key.lower(): value for key, value in pairs.items()}.get(
+            name.lower(), ""
+        )
+
+
+def published_numbers(folder: str | os.PathLike[str] | None = None) -> Published:
+    """Read the printed numbers from `published.csv` of a data folder.
+
+    Parameters
+    ----------
+    folder : path or None
+        The folder; None for the one PATCHFOLD_DATA names. Without the file the tables
+        are made all the same, with nothing beside ours.
+
+    Returns
+    -------
+    Published
+    """
+    home = folder or os.environ.get("PATCHFOLD_DATA")
+    path = Path(home, "published.csv") if home else None
+    values: dict[tuple[str, str, str, str, str], float] = {}
+    settings: dict[tuple[str, str, str], str] = {}
+    if path is None or not path.exists():
+        return Published(values, settings)
+    with open(path, encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            name = row["name"] or row["dataset"].lower()
+            place = (row["seed"], row["table"], name)
+            values[(*place, row["method"], row["metric"])] = float(row["value"])
+            if row["params"]:
+                settings[place] = row["params"]
+    return Published(values, settings)

@@ -1,0 +1,209 @@
+"""Run records in a CSV file: appended whole, kept from two writers, read back safely.
+
+A task writes all its records in one go, and each says how many there are. A file that
+was cut off in the middle of a write loses that one task when it is opened again, and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+
+class ResultsLockedError(RuntimeError):
+    """Another run is writing to the same folder."""
+
+
+@dataclass(frozen=True)
+class TaskKey:
+    """What identifies a run: the same key is never run twice into one file."""
+
+    paper: str
+    dataset: str
+    method: str
+    protocol: str
+    variant: str
+    split: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """One number that a run measured, or the reason why there is none.
+
+    Attributes
+    ----------
+    paper, table, dataset, method, metric : str
+        Which published number this stands beside.
+    value : float or None
+        What we measured.
+    published : float or None
+        What the paper printed.
+    protocol, variant : str
+        How it was measured, and by which version of the method.
+    n_neighbors : int or None
+        The neighbourhood size that was chosen.
+    seconds : float
+        Time of the whole task.
+    status : str
+        "ok", "no data", "left out: ..." or "failed: ...".
+    split : int
+        Which train/test split.
+    note : str
+        Warnings the run gave, in short.
+    version : str
+        Version of patchfold.
+    task_size : int
+        How many records the task wrote.
+    """
+
+    paper: str
+    table: str
+    dataset: str
+    method: str
+    metric: str
+    value: float | None
+    published: float | None
+    protocol: str
+    variant: str
+    n_neighbors: int | None
+    seconds: float | None
+    status: str
+    split: int = 0
+    note: str = ""
+    version: str = ""
+    task_size: int = 1
+
+    @property
+    def key(self) -> TaskKey:
+        """The task this record belongs to."""
+        return TaskKey(
+            self.paper,
+            self.dataset,
+            self.method,
+            self.protocol,
+            self.variant,
+            self.split,
+        )
+
+
+COLUMNS = tuple(field.name for field in fields(Record))
+_INTEGERS = {"n_neighbors", "split", "task_size"}
+_FLOATS = {"value", "published", "seconds"}
+
+
+def read_records(path: Path) -> list[Record]:
+    """Read the records of all tasks that were written whole.
+
+    Parameters
+    ----------
+    path : Path
+        A results file; one that does not exist holds nothing.
+
+    Returns
+    -------
+    list of Record
+    """
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    rows = list(csv.DictReader(io.StringIO(whole, newline="")))
+    records = [_parse(row) for row in rows if None not in row.values()]
+    counts: dict[TaskKey, int] = {}
+    for record in records:
+        counts[record.key] = counts.get(record.key, 0) + 1
+    return [record for record in records if counts[record.key] == record.task_size]
+
+
+def _parse(row: dict[str, str]) -> Record:
+    values: dict[str, object] = dict(row)
+    for name in _INTEGERS:
+        values[name] = int(row[name]) if row[name] else None
+    for name in _FLOATS:
+        values[name] = float(row[name]) if row[name] else None
+    return Record(**values)  # type: ignore[arg-type]
+
+
+def write_records(path: Path, records: Iterable[Record]) -> None:
+    """Replace a results file: written beside it, flushed, then renamed over it."""
+    with tempfile.NamedTemporaryFile(
+        "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
+    ) as file:
+        try:
+            file.write(_as_text(records, header=True))
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def _as_text(records: Iterable[Record], *, header: bool) -> str:
+    buffer = io.StringIO(newline="")
+    writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
+    if header:
+        writer.writeheader()
+    writer.writerows(asdict(record) for record in records)
+    return buffer.getvalue()
+
+
+class RecordFile:
+    """A results file that one process at a time may append to.
+
+    Used as a context manager. Opening takes the lock and drops what an interrupted
+    write left behind.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its folder must exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.records: list[Record] = []
+        self._lock: IO[str] | None = None
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        self._lock = open(self.path.with_suffix(".lock"), "w", encoding="utf-8")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._lock.close()
+            raise ResultsLockedError(
+                f"another run is writing to {self.path.parent}; wait for it to end, "
+                "or give this one a folder of its own."
+            ) from error
+        self.records = read_records(self.path)
+        write_records(self.path, self.records)
+        self._file = open(self.path, "a", encoding="utf-8", newline="")
+        return self
+
+    def append(self, records: list[Record]) -> None:
+        """Write the records of one task and see them to the disk."""
+        assert self._file is not None, "open the file with a `with` statement"
+        self._file.write(_as_text(records, header=False))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.records.extend(records)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for file in (self._file, self._lock):
+            if file is not None:
+                file.close()

@@ -1,0 +1,145 @@
+"""Records -> tables: ours beside the published number, with the difference.
+
+Everything here is a function of the records alone: run twice, it gives the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from .papers import PAPERS
+from .records import Record
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is known of one method on one set under one protocol.
+
+    Attributes
+    ----------
+    value : float or None
+        Mean over the splits.
+    error : float or None
+        Its standard error, where there are several splits.
+    published : float or None
+        The printed number.
+    n_neighbors : int or None
+        The size behind the number, where there is one split.
+    status : str
+        "ok", or why there is no number.
+    """
+
+    value: float | None
+    error: float | None
+    published: float | None
+    n_neighbors: int | None
+    status: str
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """One printed table under one protocol and variant.
+
+    Attributes
+    ----------
+    paper, table, metric, protocol, variant : str
+        What it is.
+    methods : tuple of str
+        Columns, the paper's own method last.
+    rows : dict
+        Dataset -> method -> Cell.
+    """
+
+    paper: str
+    table: str
+    metric: str
+    protocol: str
+    variant: str
+    methods: tuple[str, ...]
+    rows: dict[str, dict[str, Cell]]
+
+    def mean_absolute_error(self, method: str) -> tuple[float, int] | None:
+        """Return the mean distance of ours from the published, and over how many."""
+        gaps = [
+            abs(cell.value - cell.published)
+            for row in self.rows.values()
+            if (cell := row.get(method)) is not None
+            and cell.value is not None
+            and cell.published is not None
+        ]
+        return (fmean(gaps), len(gaps)) if gaps else None
+
+    def scores(self) -> dict[str, dict[str, float]]:
+        """Return ours alone: dataset -> method -> value, where there is one."""
+        return {
+            dataset: {
+                method: cell.value
+                for method, cell in row.items()
+                if cell.value is not None
+            }
+            for dataset, row in self.rows.items()
+        }
+
+
+def build_tables(records: Iterable[Record]) -> list[ResultTable]:
+    """Gather records into tables.
+
+    The baselines have one variant only; they stand in the released table too.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        In any order.
+
+    Returns
+    -------
+    list of ResultTable
+        Sorted by paper, table, metric, protocol and variant.
+    """
+    cells: dict[tuple[str, str, str, str, str], dict[str, dict[str, list[Record]]]] = {}
+    for record in records:
+        place = (record.paper, record.table, record.metric, record.protocol)
+        variants = [record.variant]
+        if record.method not in PAPERS[record.paper].own:
+            variants = ["equations", "released"]
+        for variant in variants:
+            rows = cells.setdefault((*place, variant), {})
+            rows.setdefault(record.dataset, {}).setdefault(record.method, []).append(
+                record
+            )
+    tables = []
+    for (paper_name, number, metric, protocol, variant), rows in sorted(cells.items()):
+        paper = PAPERS[paper_name]
+        present = {method for row in rows.values() for method in row}
+        if not present & set(paper.own):
+            continue
+        tables.append(
+            ResultTable(
+                paper_name,
+                number,
+                metric,
+                protocol,
+                variant,
+                methods=tuple(m for m in paper.methods if m in present),
+                rows={
+                    dataset: {method: _cell(group) for method, group in row.items()}
+                    for dataset, row in sorted(rows.items())
+                },
+            )
+        )
+    return tables
+
+
+def _cell(records: list[Record]) -> Cell:
+    values = [record.value for record in records if record.value is not None]
+    statuses = sorted({record.status for record in records} - {"ok"})
+    several = len(records) > 1
+    return Cell(
+        value=fmean(values) if values else None,
+        error=stdev(values) / len(values) ** 0.5 if len(values) > 1 else None,
+        published=records[0].published,
+        n_neighbors=None if several else records[0].n_neighbors,
+        status="; ".join(statuses) or "ok",
+    )

@@ -1,0 +1,218 @@
+"""`patchfold reproduce`: tiny sets from end to end, interrupted, resumed, compared."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from patchfold.cli import app
+from patchfold.evaluation.papers import PAPERS, Published
+from patchfold.evaluation.protocols import LeftOutError, honest_split, score
+from patchfold.evaluation.records import TaskKey, read_records
+from patchfold.evaluation.runner import list_tasks, run_task, run_tasks
+from patchfold.evaluation.tables import build_tables
+
+NOTHING = Published({}, {})
+
+small_data = pytest.mark.filterwarnings(
+    "ignore::patchfold.exceptions.PatchfoldWarning",
+    "ignore:The number of connected components:UserWarning",
+    "ignore:Changing the sparsity structure:scipy.sparse.SparseEfficiencyWarning",
+)
+
+
+@pytest.fixture(autouse=True)
+def no_data_folder(monkeypatch):
+    monkeypatch.delenv("PATCHFOLD_DATA", raising=False)
+
+
+def tiny_tasks():
+    both = ("equations", "released")
+    tasks = list_tasks("klap", datasets=("mux6",), variants=both)
+    return [task for task in tasks if task.method in ("PCA", "LDA", "KLAP")]
+
+
+def timeless(records):
+    key = lambda r: (r.dataset, r.method, r.variant, r.protocol, r.split, r.table)  # noqa: E731
+    return sorted((replace(r, seconds=None) for r in records), key=key)
+
+
+def test_a_run_is_kept_and_not_repeated(tmp_path):
+    tasks = tiny_tasks()
+    first = run_tasks(tasks[:2], tmp_path)
+    assert len(first) == 4
+    calls = []
+    both = run_tasks(tasks, tmp_path, progress=lambda *counts: calls.append(counts))
+    assert calls[0] == (2, len(tasks))
+    assert calls[-1] == (len(tasks), len(tasks))
+    assert both[:4] == first
+    assert len({(r.key, r.table) for r in both}) == len(both) == 2 * len(tasks)
+
+
+def test_processes_give_the_same_records(tmp_path):
+    alone = run_tasks(tiny_tasks(), tmp_path / "one")
+    together = run_tasks(tiny_tasks(), tmp_path / "two", n_jobs=2)
+    assert timeless(together) == timeless(alone)
+
+
+def test_a_killed_run_resumes_to_the_same_records(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "patchfold",
+        "reproduce",
+        "--paper=elap",
+        "--datasets=parity5",
+        "--quiet",
+    ]
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    subprocess.run([*command, f"--out={whole}"], check=True)
+    results = cut / "results.csv"
+    for wanted in (2, 6):
+        run = subprocess.Popen([*command, f"--out={cut}"])
+        while run.poll() is None and len(read_records(results)) < wanted:
+            time.sleep(0.01)
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    subprocess.run([*command, f"--out={cut}"], check=True)
+    expected = read_records(whole / "results.csv")
+    assert timeless(read_records(results)) == timeless(expected)
+    assert len(expected) == 2 * len(PAPERS["elap"].methods)
+
+
+def test_a_set_that_cannot_be_had_says_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATCHFOLD_CACHE", str(tmp_path))
+    task = TaskKey("elap", "haberman", "PCA", "published", "equations", 0)
+    records = run_task(task, NOTHING)
+    assert {r.status for r in records} == {"no data"}
+    assert {r.table for r in records} == {"1", "2"}
+
+
+def test_a_method_that_fails_says_why(monkeypatch):
+    def fail(*_, **__):
+        raise np.linalg.LinAlgError("matrix is singular\nsecond line")
+
+    monkeypatch.setattr("patchfold.evaluation.runner.score", fail)
+    task = TaskKey("elap", "parity5", "ELAP", "published", "equations", 0)
+    statuses = {r.status for r in run_task(task, NOTHING)}
+    assert statuses == {"failed: LinAlgError: matrix is singular"}
+
+
+def blobs():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 40)
+    return rng.normal(size=(80, 4)) + 3 * y[:, None], y
+
+
+def run(method, protocol, paper="klap", **settings):
+    chosen = PAPERS[paper]
+    X, y = blobs()
+    scores = score(
+        chosen, chosen.tables, method, protocol, "equations", X, y, **settings
+    )
+    return {s.metric: s.value for s in scores}
+
+
+@small_data
+def test_permuted_labels_leak_as_published_and_not_when_honest():
+    published = run("KLAP", "permuted published", sizes=(0.75,))
+    assert published["max_accuracy_8"] > 0.9
+    honest = [run("KLAP", "permuted honest", split=s)["max_accuracy_8"] for s in (0, 1)]
+    assert np.mean(honest) < 0.75
+
+
+@small_data
+def test_honest_labels_are_learnt():
+    assert run("KLAP", "honest")["max_accuracy_8"] > 0.9
+    assert run("ISOMAP", "honest")["max_accuracy_8"] > 0.9
+
+
+def test_a_method_that_cannot_place_samples_is_left_out():
+    with pytest.raises(LeftOutError, match="TSNE cannot place new samples"):
+        run("TSNE", "honest")
+
+
+def test_honest_splits_are_stratified_where_they_can_be():
+    y = np.repeat([0, 1, 2], [50, 30, 20])
+    train, test = honest_split(y, 3)
+    assert np.bincount(y[train]).tolist() == [25, 15, 10]
+    assert sorted([*train, *test]) == list(range(100))
+    honest_split(np.array([0, 0, 0, 1]), 0)
+
+
+def test_a_missing_cell_is_filled_from_the_training_half_only():
+    X, y = blobs()
+    train, test = honest_split(y, 0)
+    gaps = X.copy()
+    gaps[train[0], 0] = np.nan
+    far = gaps.copy()
+    far[test, 0] += 1e6  # must not move the mean that fills the gap
+    chosen = PAPERS["elap"]
+    scores = [
+        score(chosen, chosen.tables, "PCA", "honest", "equations", data, y)
+        for data in (gaps, far)
+    ]
+    assert np.isfinite([s.value for s in scores[0]]).all()
+    assert scores[0] != scores[1]
+
+
+def test_tables_hold_every_row_and_the_mean_difference(tmp_path):
+    records = [
+        replace(r, published=None if r.value is None else r.value + 0.1)
+        for r in run_tasks(tiny_tasks(), tmp_path)
+    ]
+    tables = {(t.table, t.variant): t for t in build_tables(records)}
+    assert set(tables) == {
+        (n, v) for n in ("1", "2") for v in ("equations", "released")
+    }
+    table = tables["2", "released"]
+    assert table.methods == ("PCA", "LDA", "KLAP")
+    assert table.mean_absolute_error("KLAP") == (pytest.approx(0.1), 1)
+
+
+class TestCommand:
+    def invoke(self, *arguments):
+        return CliRunner().invoke(app, ["reproduce", *arguments])
+
+    def test_writes_results_and_reports(self, tmp_path):
+        done = self.invoke("--paper=elap", "--datasets=parity5", f"--out={tmp_path}")
+        assert done.exit_code == 0, done.output
+        names = {path.name for path in tmp_path.iterdir()}
+        assert names >= {"results.csv", "report.md", "report.html"}
+        text = (tmp_path / "report.md").read_text()
+        assert "parity5" in text
+        assert "elap table 2: mean_accuracy_4 (published, equations)" in text
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (["--paper=elab"], "--paper must be one of elap, pelle"),
+            (["--paper=elap", "--table=9"], "--table must be one of 1, 2. Got '9'"),
+            (["--paper=elap", "--protocol=fair"], "--protocol must be one of"),
+            (["--paper=elap", "--datasets=irys"], "dataset 'irys' is in none of"),
+        ],
+    )
+    def test_bad_input_ends_in_one_line_and_status_2(self, arguments, words, tmp_path):
+        done = self.invoke(*arguments, f"--out={tmp_path}")
+        assert done.exit_code == 2
+        assert words in done.output
+        assert len(done.output.strip().splitlines()) == 1
+
+    def test_datasets_are_listed(self):
+        done = CliRunner().invoke(app, ["datasets"])
+        assert done.exit_code == 0
+        assert "parity5" in done.output
+        assert "ELAP-T1" in done.output
+
+
+def test_nothing_is_left_in_the_folder_but_results(tmp_path):
+    run_tasks(tiny_tasks()[:1], tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["results.csv", "results.lock"]
+    assert Path(tmp_path, "results.csv").read_text().count("\n") == 3
