@@ -13,7 +13,7 @@ SOURCE = Path(patchfold.__file__).parent
 
 FLOORS = [
     {"exceptions", "_arrays", "_blocks", "_validation", "_version"},
-    {"_types", "_distances"},
+    {"_types", "_distances", "_memory"},
     {"neighbors", "patches"},
     {"divergences"},
     {"curvature"},

@@ -1,6 +1,7 @@
 """The named errors and warnings of patchfold: what went wrong, as a class to filter on.
 
-Errors are also `ValueError`, so that code written for scikit-learn catches them.
+Errors are also `ValueError` (or `MemoryError`), so that code written for scikit-learn
+catches them.
 """
 
 import sys
@@ -29,6 +30,10 @@ class VanishingWeightsWarning(PatchfoldWarning):
 
 class NegativeEigenvalueWarning(PatchfoldWarning):
     """The geodesics have fewer Euclidean dimensions than were asked for."""
+
+
+class MemoryBudgetError(MemoryError):
+    """The work would not fit in memory, and was not begun."""
 
 
 class SingularPatchError(ValueError):

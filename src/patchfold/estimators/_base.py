@@ -19,6 +19,7 @@ from sklearn.base import (
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._memory import require_graph_memory
 from .._types import EdgeList, Links, Pairs
 from .._validation import (
     Float,
@@ -286,6 +287,7 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     ) -> EdgeList:
         """Run neighbours -> patches -> dissimilarity."""
         dissimilarity = get_dissimilarity(self.dissimilarity)
+        require_graph_memory(X, self.n_neighbors_, dissimilarity.needs_gaussians)
         indices = self._find_neighbors(X, shared)
         if indices is None:
             pairs, self.n_connected_components_ = complete_graph(X.shape[0]), 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._memory import require_memory
 from .._types import EdgeList, Links
 from ..graph import geodesics
 from ..solvers.mds import classical_mds, place_by_geodesics
@@ -114,6 +115,12 @@ class PatchIsomap(PatchEmbedding):
         self.random_state = random_state
 
     def _embed(self, edges: EdgeList) -> np.ndarray:
+        n = edges.pairs.n_samples
+        require_memory(
+            3 * 8 * n * n,
+            f"the geodesics between all pairs of {n} samples",
+            "Fit on a sample of them and place the others with transform.",
+        )
         self.geodesics_ = geodesics(self.graph_, n_jobs=self.n_jobs)
         self._mds = classical_mds(
             self.geodesics_,

@@ -202,7 +202,7 @@ def _can_transform(model: SizedBaseline) -> bool:
     return hasattr(model.estimator, "transform")
 
 
-class SizedBaseline(TransformerMixin, BaseEstimator):
+class SizedBaseline(BaseEstimator):
     """An estimator whose settings are adjusted to the set it is fitted on.
 
     Parameters

@@ -1,0 +1,54 @@
+"""Refuse work that cannot fit in memory, before it starts and in words."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from .exceptions import MemoryBudgetError
+
+BYTES_PER_EDGE = 150
+"""What one neighbour of one sample costs at the peak: indices, sorting, weights."""
+
+
+def physical_memory() -> int:
+    """Return the machine's memory in bytes; a great deal where it does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 2**62
+
+
+def require_memory(n_bytes: float, what: str, remedy: str) -> None:
+    """Raise MemoryBudgetError if `what` needs more than the machine has.
+
+    Parameters
+    ----------
+    n_bytes : float
+        An estimate of the peak.
+    what : str
+        What needs it, with its numbers.
+    remedy : str
+        Which parameter to change.
+    """
+    have = physical_memory()
+    if n_bytes > have:
+        raise MemoryBudgetError(
+            f"{what} would need about {n_bytes / 2**30:.1f} GiB, and this machine has "
+            f"{have / 2**30:.1f}. {remedy}"
+        )
+
+
+def require_graph_memory(X: np.ndarray, n_neighbors: int | None, patches: bool) -> None:
+    """Refuse a neighbour graph, and its patches, that the machine cannot hold."""
+    n, m = X.shape
+    k = n_neighbors or n - 1
+    per_sample = BYTES_PER_EDGE * k
+    if patches:
+        per_sample += 8 * (4 * m * m if k + 1 > m else 3 * (k + 1) * m)
+    require_memory(
+        n * per_sample,
+        f"the graph of {n} samples with {k} neighbours and {m} features",
+        "Lower n_neighbors, or reduce the features first.",
+    )

@@ -1,0 +1,37 @@
+"""Work that cannot fit is refused before it starts, with the number and the remedy."""
+
+import numpy as np
+import pytest
+
+import patchfold as pf
+from patchfold import _memory
+from patchfold.exceptions import MemoryBudgetError
+
+
+@pytest.fixture
+def small_machine(monkeypatch):
+    monkeypatch.setattr(_memory, "physical_memory", lambda: 2**20)
+
+
+X = np.random.default_rng(0).normal(size=(300, 4))
+
+
+@pytest.mark.usefixtures("small_machine")
+def test_a_graph_too_large_is_refused():
+    words = (
+        r"the graph of 300 samples with 225 neighbours and 4 features would need about "
+        r"0\.0 GiB, and this machine has 0\.0\. Lower n_neighbors"
+    )
+    with pytest.raises(MemoryBudgetError, match=words):
+        pf.PatchEigenmaps(n_neighbors=0.75).fit(X)
+
+
+@pytest.mark.usefixtures("small_machine")
+def test_geodesics_too_many_are_refused():
+    with pytest.raises(MemoryError, match="geodesics between all pairs of 300 samples"):
+        pf.PatchIsomap(n_neighbors=5, dissimilarity="euclidean").fit(X)
+
+
+def test_what_fits_is_not_refused():
+    assert _memory.physical_memory() > 2**28
+    pf.PatchIsomap(n_neighbors=20).fit(X)
