@@ -160,3 +160,26 @@ class TestLocalTopologyViolations:
     def test_wrong_shape(self):
         with pytest.raises(ValueError, match="one row for each of the 3 samples"):
             local_topology_violations(np.ones((3, 3)), np.ones((2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "kilometres"),
+    [
+        ({"max_iter": 0}, 24_530),
+        ({"max_iter": 5000, "tol": 0}, 24_205),
+    ],
+    ids=["laplacian", "cauchy"],
+)
+def test_the_path_through_the_cities(settings, kilometres):
+    """Figure 5 of the paper, from great-circle distances; its ends are the Laplacian's.
+
+    The Cauchy figure is the converged one: shorter paths are stopping artefacts.
+    """
+    cities = pf.datasets.us_capitals()
+    D = cities.distances
+    model = pf.cauchy(n_components=1, dissimilarity="precomputed", **settings).fit(D)
+    order = np.argsort(model.embedding_[:, 0])
+    assert D[order[:-1], order[1:]].sum() == pytest.approx(kilometres, rel=0.01)
+    if settings["max_iter"] == 0:
+        ends = {cities.names[order[0]], cities.names[order[-1]]}
+        assert ends == {"Olympia", "Augusta"}

@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import patchfold as pf
+from patchfold.solvers.spectral import nystrom
 
 RECIPES = {
     "isomap_kl": lambda: pf.isomap_kl(n_neighbors=20),
@@ -110,3 +111,45 @@ def test_placing_does_not_depend_on_the_other_new_samples(recipe, wine):
     np.testing.assert_allclose(
         model.transform(crowd)[0], model.transform(X[150:151])[0], rtol=1e-9
     )
+
+
+@pytest.mark.parametrize("laplacian", ["random_walk", "unnormalized"])
+def test_a_sample_with_the_links_of_a_training_sample_lands_on_it(laplacian, wine):
+    """Nystrom on a training sample's own row of weights, also for large eigenvalues."""
+    X, _ = wine
+    model = pf.PatchEigenmaps(
+        dissimilarity="euclidean", n_neighbors=0.75, laplacian=laplacian
+    ).fit(X)
+    row = np.flatnonzero(np.diff(model.affinity_.indptr) == len(X) - 1)
+    assert row.size
+    W = model.affinity_[row].toarray()
+    others = np.array([np.delete(np.arange(len(X)), i) for i in row])
+    weights = np.take_along_axis(W, others, axis=1)
+    placed = nystrom(
+        np.log(weights),
+        others,
+        model.embedding_,
+        model.eigenvalues_,
+        normalized=laplacian == "random_walk",
+    )
+    if laplacian == "random_walk":
+        assert model.eigenvalues_[-1] > 0.5
+    np.testing.assert_allclose(placed, model.embedding_[row], atol=1e-10)
+
+
+def test_one_far_sample_does_not_spoil_the_others(wine):
+    X, _ = wine
+    for model in (pf.isomap_kl(), pf.elap(kernel_width="auto"), pf.pelle()):
+        model.set_params(n_neighbors=10).fit(X)
+        near = X[5:8] + 0.1
+        both = model.transform(np.concatenate([near, X[:1] * 1e6, X[:1] * 1e9]))
+        assert np.isfinite(both).all()
+        np.testing.assert_allclose(both[:3], model.transform(near), rtol=1e-9)
+
+
+def test_a_model_does_not_follow_changes_of_the_array_it_was_fitted_on(wine):
+    X = wine[0].copy()
+    model = pf.PatchEigenmaps().fit(X)
+    before = model.transform(wine[0][:3] + 0.1)
+    X *= 2
+    np.testing.assert_array_equal(model.transform(wine[0][:3] + 0.1), before)

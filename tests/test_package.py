@@ -21,6 +21,7 @@ FLOORS = [
     {"precomputed", "connectivity"},
     {"solvers.spectral"},
     {"solvers.mds", "solvers.reconstruction", "solvers.gradient"},
+    {"estimators._parameters"},
     {"estimators._base"},
     {
         "estimators.cauchy",

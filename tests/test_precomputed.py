@@ -405,3 +405,25 @@ def test_cross_validation_takes_rows_and_columns_of_the_matrix(model):
     ]
     assert scores[0].min() > 0.8
     np.testing.assert_array_equal(scores[0], scores[1])
+
+
+@over_estimators
+def test_a_dense_query_after_a_sparse_fit_keeps_the_nearest(estimator):
+    graph = pf.PatchIsomap(n_neighbors=7, dissimilarity="euclidean").fit(X).graph_
+    model = estimator(n_neighbors=7, dissimilarity="precomputed").fit(graph)
+    assert model.n_neighbors_ == 7
+    queries = cdist(NEW, X)
+    nearest = np.sort(queries, axis=1)[:, 6:7]
+    sparse = sp.csr_array(np.where(queries <= nearest, queries, 0))
+    np.testing.assert_allclose(
+        model.transform(queries), model.transform(sparse), atol=1e-10
+    )
+
+
+def test_queries_at_zero_from_several_samples_get_their_mean():
+    twice = np.concatenate([X, X[:3]])
+    distances = cdist(twice, twice)
+    model = pf.PatchEigenmaps(dissimilarity="precomputed").fit(distances)
+    placed = model.transform(distances[:3])
+    mean = (model.embedding_[:3] + model.embedding_[-3:]) / 2
+    np.testing.assert_allclose(placed, mean, atol=1e-12)

@@ -7,7 +7,9 @@ one rule for every patch alike,
     Σ <- (1 - γ) Σ + γ (tr Σ / m) I + ρ v̄ I,
 
 with γ = `shrinkage`, ρ = `ridge` and v̄ the mean variance of the features. A switch at
-some condition number would make dissimilarities jump; this does not.
+some condition number would make dissimilarities jump; this does not. Where γ or ρ is
+positive, a few units of rounding of the patch's own spread are added too, so that a
+patch that is very long in one direction stays invertible.
 
 A patch with no more points than features has a covariance of low rank. It is then kept
 as its centred points, the m x m matrices are never formed, and Σ = AᵀA + ε I.
@@ -141,7 +143,7 @@ def fit_patches(
         mean = (first + offset)[:, 0, :]
         centred = points - offset
         total = xp.sum(centred * centred, axis=(1, 2)) / divisor
-        noise = shrinkage * total / m + ridge * variance
+        noise = _noise(total, m, shrinkage, ridge, variance)
         if low_rank:
             scale = (1 - shrinkage) / divisor
             return mean, centred * scale**0.5, noise, total
@@ -159,6 +161,15 @@ def fit_patches(
         factor=shape if low_rank else None,
         noise=noise,
     )
+
+
+def _noise(
+    total: Array, m: int, shrinkage: float, ridge: float, variance: float
+) -> Array:
+    """Return ε, the isotropic part of the rule, from the traces of the covariances."""
+    xp = array_namespace(total)
+    rounding = 4 * m * float(xp.finfo(total.dtype).eps) if shrinkage or ridge else 0.0
+    return (shrinkage / m + rounding) * total + ridge * variance
 
 
 def _regularize(covariance: Array, shrinkage: float, noise: Array) -> Array:
@@ -220,7 +231,7 @@ class RunningPatches:
         outer = self._sums[:, :, None] * self._sums[:, None, :] / n_points
         covariance = (self._products - outer) / divisor
         total = xp.sum(xp.linalg.diagonal(covariance), axis=1)
-        noise = shrinkage * total / m + ridge * variance
+        noise = _noise(total, m, shrinkage, ridge, variance)
         _warn_if_degenerate(total, n_points)
         return Patches(
             center=self._X,

@@ -35,7 +35,7 @@ def check_dissimilarities(D: Any, *, square: bool) -> None:
             "X has a diagonal that is not zero; with dissimilarity='precomputed' a "
             "sample is at 0 from itself. Is this a matrix of similarities?"
         )
-    if not np.allclose(D, D.T, rtol=1e-6, atol=0):
+    if not np.allclose(D, D.T, rtol=1e-6, atol=1e-12 * np.abs(D).max()):
         raise ValueError(
             "X is not symmetric; with dissimilarity='precomputed' pass a symmetric "
             "matrix, for example (X + X.T) / 2."

@@ -62,13 +62,14 @@ def fit_sweep(
     counts = sorted({min(resolve_n_neighbors(size, n), n - 1) for size in sizes})
     algorithm = estimator.neighbors_algorithm
     search = None if isinstance(algorithm, str) else clone(algorithm)
-    indices = find_neighbors(
+    found = find_neighbors(
         samples,
         counts[-1],
         algorithm=search or algorithm,
         n_jobs=estimator.n_jobs,
-    ).indices
+    )
+    indices = found.indices
     patches = RunningPatches(samples, indices, include_center=estimator.include_center)
-    shared = SharedStages(indices, patches, search)
+    shared = SharedStages(found, patches, search)
     for count in counts:
         yield clone(estimator).set_params(n_neighbors=count)._fit(X, y, shared)

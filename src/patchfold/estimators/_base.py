@@ -20,32 +20,12 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._memory import require_graph_memory
-from .._types import EdgeList, Links, Pairs
-from .._validation import (
-    Float,
-    Fraction,
-    Having,
-    Integer,
-    Nothing,
-    OneOf,
-    ThreadCount,
-    Truth,
-    check_parameters,
-)
+from .._types import EdgeList, Links, Neighborhoods, Pairs
+from .._validation import check_parameters
 from ..connectivity import Components, join_components, weak_components
-from ..dissimilarity import (
-    DISSIMILARITIES,
-    Dissimilarity,
-    compare_pairs,
-    get_dissimilarity,
-)
+from ..dissimilarity import Dissimilarity, compare_pairs, get_dissimilarity
 from ..graph import complete_graph, undirected_union
-from ..labels import (
-    LABEL_RULES,
-    apply_label_rule,
-    encode_labels,
-    refuse_label_rule,
-)
+from ..labels import apply_label_rule, encode_labels, refuse_label_rule
 from ..neighbors import (
     find_neighbors,
     find_query_neighbors,
@@ -58,6 +38,7 @@ from ..precomputed import (
     edges_from_matrix,
     links_from_matrix,
 )
+from ._parameters import COMMON_RULES
 
 QUERY_LINKS = 10
 """Links of a new sample under a label rule: see `PatchEmbedding.transform`."""
@@ -67,7 +48,7 @@ QUERY_LINKS = 10
 class SharedStages:
     """Neighbours and patches that the fits of a sweep over K have in common."""
 
-    indices: np.ndarray
+    neighbors: Neighborhoods
     patches: RunningPatches
     search: Any = None
 
@@ -88,29 +69,7 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     random_state: Any
     embedding_: np.ndarray
 
-    _parameter_rules: ClassVar[dict[str, Any]] = {
-        "n_components": Integer(1),
-        "n_neighbors": (Integer(1), Fraction()),
-        "dissimilarity": (
-            OneOf(*DISSIMILARITIES, "precomputed"),
-            Having(("__call__",), "a callable on patches"),
-        ),
-        "label_rule": (OneOf(*LABEL_RULES), Nothing()),
-        "include_center": Truth(),
-        "shrinkage": Float(0, 1),
-        "ridge": Float(0),
-        "neighbors_algorithm": (
-            OneOf("auto", "exact"),
-            Having(("fit_transform", "transform", "get_params"), "a KNN transformer"),
-        ),
-        "eigen_solver": OneOf("auto", "dense", "arpack"),
-        "n_jobs": ThreadCount(),
-        "random_state": (
-            Integer(0),
-            Having(("uniform", "set_state"), "a RandomState"),
-            Nothing(),
-        ),
-    }
+    _parameter_rules: ClassVar[dict[str, Any]] = COMMON_RULES
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed the samples of X.
@@ -146,8 +105,11 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 refuse_label_rule(self.label_rule)
             classes = encode_labels(y, n, type(self).__name__)
         self.n_neighbors_ = None
-        if self.n_neighbors is not None and isinstance(X, np.ndarray):
-            self.n_neighbors_ = resolve_n_neighbors(self.n_neighbors, n)
+        if self.n_neighbors is not None:
+            wanted = self.n_neighbors
+            if not isinstance(X, np.ndarray):  # a graph: only new samples need a number
+                wanted = min(wanted, n - 1)
+            self.n_neighbors_ = resolve_n_neighbors(wanted, n)
         self._train_X = X
         if self._is_precomputed():
             edges = self._read_edges(X)
@@ -213,10 +175,10 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 n_jobs=self.n_jobs,
             )
             indices, same = found.indices, found.distances == 0
-        placed = np.empty((X.shape[0], self.n_components))
+        placed = np.empty((X.shape[0], self.embedding_.shape[1]))
         known = same.any(axis=1)
         if known.any():
-            placed[known] = self._settled()[indices[known, same[known].argmax(axis=1)]]
+            placed[known] = self._settle(indices[known], same[known])
         if not known.all():
             new = X[~known]
             if self._is_precomputed():
@@ -226,19 +188,21 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             placed[~known] = self._place(links, new)
         return placed
 
-    def _settled(self) -> np.ndarray:
-        """Return where each training sample is placed: identical ones at their mean."""
+    def _settle(self, indices: np.ndarray, same: np.ndarray) -> np.ndarray:
+        """Place queries at the mean of the training samples they are identical to."""
         if self._is_precomputed():
-            return self.embedding_
+            shares = same / same.sum(axis=1, keepdims=True)
+            return np.einsum("qk,qkd->qd", shares, self.embedding_[indices])
+        first = indices[:, 0]
+        if not self._has_twins:
+            return self.embedding_[first]
         _, group, count = np.unique(
             self._train_X, axis=0, return_inverse=True, return_counts=True
         )
-        if count.size == group.size:
-            return self.embedding_
         sums = [np.bincount(group, column) for column in self.embedding_.T]
         mean = np.column_stack(sums) / count[:, None]
-        several = (count > 1)[group, None]
-        return np.where(several, mean[group], self.embedding_)
+        several = (count > 1)[group[first], None]
+        return np.where(several, mean[group[first]], self.embedding_[first])
 
     def _embed(self, edges: EdgeList) -> np.ndarray:
         raise NotImplementedError
@@ -267,6 +231,7 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             reset=reset,
             dtype=np.float64,
             accept_sparse="csr" if precomputed else False,
+            copy=reset,  # the model must not change when its user's array does
             ensure_min_samples=2 if reset else 1,
         )
         if precomputed:
@@ -308,18 +273,21 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self, X: np.ndarray, shared: SharedStages | None
     ) -> np.ndarray | None:
         """Find who is near whom; None if everybody is (`n_neighbors=None`)."""
-        self._search = None
+        self._search, self._has_twins = None, True
         if self.n_neighbors_ is None:
             return None
         if shared is not None:
-            self._search = shared.search
-            return shared.indices[:, : self.n_neighbors_]
+            self._search, found = shared.search, shared.neighbors
+            self._has_twins = bool((found.distances[:, 0] == 0).any())
+            return found.indices[:, : self.n_neighbors_]
         algorithm = self.neighbors_algorithm
         if not isinstance(algorithm, str):
             self._search = algorithm = clone(algorithm)
-        return find_neighbors(
+        found = find_neighbors(
             X, self.n_neighbors_, algorithm=algorithm, n_jobs=self.n_jobs
-        ).indices
+        )
+        self._has_twins = bool((found.distances[:, 0] == 0).any())
+        return found.indices
 
     def _connect(self, pairs: Pairs, X: Any) -> Pairs:
         self.n_connected_components_ = weak_components(pairs).count

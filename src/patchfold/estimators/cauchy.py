@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -181,7 +182,8 @@ class CauchyEmbedding(PatchEmbedding):
         spread = float(np.sqrt(2 * self.n_components / (n - 1)))
         scale = self.decay_scale
         if scale == "auto":
-            scale = DENSE_SCALE if self.n_neighbors is None else GRAPH_SCALE
+            complete = edges.pairs.source.size == n * (n - 1) // 2
+            scale = DENSE_SCALE if complete else GRAPH_SCALE
         self.sigma_ = float(scale) * spread
         objective = Objective(
             edges.pairs,
@@ -195,7 +197,8 @@ class CauchyEmbedding(PatchEmbedding):
         )
         self.n_iter_ = self.objective_.size - 1
         R = fix_signs(R)
-        self._multiplier = R.T @ (objective.pull(R) @ R)
+        # New samples are placed without the penalty.
+        self._multiplier = R.T @ (replace(objective, min_distance=0.0).pull(R) @ R)
         return R
 
     def _place(self, links: Links, X: np.ndarray) -> np.ndarray:

@@ -90,7 +90,9 @@ PAPERS = {
             ("ELAP",),
             ("PCA", "KPCA", "ISOMAP", "LLE", "HLLE", "LAP"),
             (
-                Table("1", ("silhouette",), "mean_accuracy_4"),
+                # Not said, but shown: by accuracy the released variant is .21 off on
+                # average, by silhouette .04.
+                Table("1", ("silhouette",), "silhouette"),
                 Table("2", ("mean_accuracy_4",), "mean_accuracy_4"),
             ),
             tuple(range(2, 41)),
@@ -138,6 +140,10 @@ PAPERS = {
 }
 
 
+CORRECTIONS = {("KLAP", "wine", "t"): "1"}
+"""Printed settings that do not give the printed number, and the one that does."""
+
+
 @dataclass(frozen=True)
 class Published:
     """The numbers a folder's `published.csv` holds, and how the papers made them."""
@@ -154,6 +160,9 @@ class Published:
 
     def setting(self, paper: Paper, table: Table, dataset: str, name: str) -> str:
         """Return a printed setting such as "K" or "t", or "" where it is not known."""
+        known = CORRECTIONS.get((paper.label, dataset, name))
+        if known is not None:
+            return known
         text = self.settings.get((paper.label, f"T{table.number}", dataset), "")
         pairs = dict(part.split("=", 1) for part in text.split(";") if "=" in part)
         return {key.lower(): value for key, value in pairs.items()}.get(

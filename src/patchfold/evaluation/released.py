@@ -202,7 +202,9 @@ def klap_released(
       ones: vehicle has .530 instead of .789);
     * K rounded down (one more, or one less: 17 sets).
 
-    The signs are LAPACK's, so another build of it may give other silhouettes.
+    The signs are LAPACK's, so another build of it may give other silhouettes. Not
+    matched: digits (.209, published .722; t = .01 and 1 do not help) and mfeat-fourier
+    (.374, published .422).
 
     Examples
     --------

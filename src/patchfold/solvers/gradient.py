@@ -137,7 +137,7 @@ def ascend(
         else:
             break
         gap = max(objective.ceiling - trace[-1], np.finfo(float).tiny)
-        closed = (value - trace[-1]) / abs(gap)
+        closed = (value - trace[-1]) / gap
         R = candidate
         trace.append(value)
         lipschitz /= 2

@@ -19,6 +19,9 @@ DENSE_LIMIT = 1500
 SHIFT = 1e-7
 """Shift of the inverse iteration, relative to the largest row sum of the matrix."""
 
+SMALLEST_GAP = 0.1
+"""Least |1 - λ| that a new sample's place is divided by."""
+
 RESIDUAL = 1e-6
 """Largest residual of an accepted eigenpair, relative to the largest row sum."""
 
@@ -171,9 +174,10 @@ def nystrom(
 
     At a training sample, L y = λ D y reads y = Σ w y_j / ((1 - λ) Σw), and L y = λ y
     reads y = Σ w y_j / (Σw - λ); both give a new sample its place from its links. Far
-    from everything Σw tends to 0 and the second quotient has no meaning, so λ counts
-    for at most half of Σw (of 1): a far sample lies beyond its neighbours' mean, but
-    at most twice as far out.
+    from everything Σw tends to 0 and the second quotient has no meaning, so there λ
+    counts for at most half of Σw: a far sample lies beyond its neighbours' mean, but at
+    most twice as far out. In the first, 1 - λ is kept `SMALLEST_GAP` away from 0: an
+    eigenvector at λ = 1 is unrelated to its neighbours' mean.
 
     Parameters
     ----------
@@ -197,9 +201,11 @@ def nystrom(
     total = relative.sum(axis=1, keepdims=True)
     mean = np.einsum("qk,qkd->qd", relative / total, embedding[neighbors])
     if normalized:
-        pull = np.minimum(eigenvalues, 0.5)
-    else:
-        pull = capped_ratio(eigenvalues, np.exp(strongest) * total)
+        gap = 1 - eigenvalues
+        return mean / np.where(
+            np.abs(gap) < SMALLEST_GAP, np.copysign(SMALLEST_GAP, gap), gap
+        )
+    pull = capped_ratio(eigenvalues, np.exp(strongest) * total)
     return mean / (1 - pull)
 
 
