@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from pathlib import Path
 
 # Read by SciPy when it is imported: without it one of scikit-learn's checks is skipped.
 os.environ["SCIPY_ARRAY_API"] = "1"
@@ -41,6 +42,16 @@ SETS = {
 def named_set(request):
     """Return (name, X, y) for each of the four sets, z-scored."""
     return request.param, *SETS[request.param]()
+
+
+@pytest.fixture(scope="session")
+def papers_folder(pytestconfig):
+    """Return the folder of the papers' data; skip where it is absent."""
+    home = os.environ.get("PATCHFOLD_DATA")
+    folder = Path(home) if home else pytestconfig.rootpath.parent / "shared" / "data"
+    if not (folder / "published.csv").is_file():
+        pytest.skip("the papers' data (../shared/data or PATCHFOLD_DATA) are not here")
+    return folder
 
 
 @pytest.fixture(scope="session")

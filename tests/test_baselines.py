@@ -2,10 +2,8 @@
 
 import csv
 import importlib.util
-import os
 import pickle
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,15 +40,6 @@ def one_thread():
     """Keep t-SNE's threads from waiting for each other on a busy machine."""
     with threadpool_limits(1):
         yield
-
-
-@pytest.fixture(scope="module")
-def papers_folder(pytestconfig):
-    home = os.environ.get("PATCHFOLD_DATA")
-    folder = Path(home) if home else pytestconfig.rootpath.parent / "shared" / "data"
-    if not (folder / "published.csv").is_file():
-        pytest.skip("the papers' data (../shared/data or PATCHFOLD_DATA) are not here")
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,7 @@
 """Scores of an embedding: against definitions, hard input, and the papers' PCA."""
 
 import csv
-import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -232,15 +230,6 @@ EXCHANGEABLE = {"balance-scale", "car", "mux6", "parity5", "tic-tac-toe"}
 
 MAX_SAMPLES = 1000
 """Larger sets are left out here, to keep the test short."""
-
-
-@pytest.fixture(scope="module")
-def papers_folder(pytestconfig):
-    home = os.environ.get("PATCHFOLD_DATA")
-    folder = Path(home) if home else pytestconfig.rootpath.parent / "shared" / "data"
-    if not (folder / "published.csv").is_file():
-        pytest.skip("the papers' data (../shared/data or PATCHFOLD_DATA) are not here")
-    return folder
 
 
 @pytest.fixture(scope="module")

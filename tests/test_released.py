@@ -2,7 +2,6 @@
 
 import ast
 import csv
-import os
 from pathlib import Path
 
 import numpy as np
@@ -23,15 +22,6 @@ from patchfold.metrics.panels import FOUR, panel_mean, score_classifiers, silhou
 pytestmark = pytest.mark.filterwarnings(
     "ignore::patchfold.exceptions.DegeneratePatchWarning"
 )
-
-
-@pytest.fixture(scope="module")
-def papers_folder(pytestconfig):
-    home = os.environ.get("PATCHFOLD_DATA")
-    folder = Path(home) if home else pytestconfig.rootpath.parent / "shared" / "data"
-    if not (folder / "published.csv").is_file():
-        pytest.skip("the papers' data (../shared/data or PATCHFOLD_DATA) are not here")
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,8 @@
 
 import csv
 import math
-import os
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -324,14 +322,8 @@ DIFFERENT = {
 
 
 @pytest.fixture(scope="module")
-def recomputed(pytestconfig):
-    pytest.importorskip("scikit_posthocs")
-    home = os.environ.get("PATCHFOLD_DATA")
-    folder = Path(home) if home else pytestconfig.rootpath.parent / "shared" / "data"
-    path = folder / "published.csv"
-    if not path.is_file():
-        pytest.skip("the papers' data (../shared/data or PATCHFOLD_DATA) are not here")
-    with path.open(encoding="utf-8", newline="") as lines:
+def recomputed(papers_folder):
+    with (papers_folder / "published.csv").open(encoding="utf-8", newline="") as lines:
         return {
             (found.paper, found.tables, found.method): found
             for found in published_p_values(csv.DictReader(lines))
