@@ -166,7 +166,7 @@ class TestLocalTopologyViolations:
     ("settings", "kilometres"),
     [
         ({"max_iter": 0}, 24_530),
-        ({"max_iter": 5000, "tol": 0}, 24_205),
+        ({"max_iter": 500, "tol": 0}, 24_205),
     ],
     ids=["laplacian", "cauchy"],
 )
