@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from .papers import PAPERS
 from .records import Record
 from .tables import Cell, ResultTable, build_tables
 
@@ -76,15 +77,36 @@ def _grid(table: ResultTable) -> list[list[str]]:
     return lines
 
 
+def _summary(tables: list[ResultTable]) -> list[list[str]]:
+    """Return how far each paper's own methods are from what it printed."""
+    lines = [["table", "protocol", "variant", "method", "mean absolute difference"]]
+    for table in tables:
+        for method in table.methods:
+            error = table.mean_absolute_error(method)
+            if method in PAPERS[table.paper].own and error is not None:
+                name = f"{table.paper} {table.table}, {table.metric}"
+                gap = f"{error[0]:.3f} over {error[1]} sets"
+                lines.append([name, table.protocol, table.variant, method, gap])
+    return lines
+
+
+def _markdown_table(lines: list[list[str]]) -> str:
+    head, *body = lines
+    rows = [head, ["---"] * len(head), *body]
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in escaped) + "\n"
+
+
 def as_markdown(tables: list[ResultTable]) -> str:
     """Return the report as Markdown."""
-    parts = ["# Published tables, run again\n", "Ours, and [as printed] beside it.\n"]
+    parts = [
+        "# Published tables, run again\n",
+        _markdown_table(_summary(tables)),
+        "Below: ours, and [as printed] beside it.\n",
+    ]
     for table in tables:
         parts.append(f"## {_title(table)}\n\n{PROTOCOL_WORDS[table.protocol]}\n")
-        head, *body = _grid(table)
-        rows = [head, ["---"] * len(head), *body]
-        escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-        parts.append("\n".join("| " + " | ".join(row) + " |" for row in escaped) + "\n")
+        parts.append(_markdown_table(_grid(table)))
     return "\n".join(parts)
 
 
@@ -96,7 +118,6 @@ div { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; }
 th, td { border-bottom: 1px solid #8884; padding: .3rem .6rem; text-align: left;
          white-space: nowrap; }
-tr:last-child td { font-weight: 600; }
 """
 
 
@@ -107,19 +128,22 @@ def as_html(tables: list[ResultTable]) -> str:
         "<meta name='viewport' content='width=device-width, initial-scale=1'>",
         f"<title>Published tables, run again</title><style>{STYLE}</style></head>",
         "<body><h1>Published tables, run again</h1>",
-        "<p>Ours, and [as printed] beside it.</p>",
+        _html_table(_summary(tables)),
+        "<p>Below: ours, and [as printed] beside it.</p>",
     ]
     for table in tables:
         parts.append(f"<h2>{html.escape(_title(table))}</h2>")
-        parts.append(
-            f"<p>{html.escape(PROTOCOL_WORDS[table.protocol])}</p><div><table>"
-        )
-        head, *body = _grid(table)
-        cells = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
-        parts.append(f"<tr>{cells}</tr>")
-        for row in body:
-            cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
-            parts.append(f"<tr>{cells}</tr>")
-        parts.append("</table></div>")
+        parts.append(f"<p>{html.escape(PROTOCOL_WORDS[table.protocol])}</p>")
+        parts.append(_html_table(_grid(table)))
     parts.append("</body></html>")
     return "\n".join(parts)
+
+
+def _html_table(lines: list[list[str]]) -> str:
+    kinds = ["th", *["td"] * (len(lines) - 1)]
+    rows = [
+        "".join(f"<{kind}>{html.escape(cell)}</{kind}>" for cell in line)
+        for kind, line in zip(kinds, lines, strict=True)
+    ]
+    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<div><table>{body}</table></div>"
