@@ -216,3 +216,14 @@ def test_nothing_is_left_in_the_folder_but_results(tmp_path):
     run_tasks(tiny_tasks()[:1], tmp_path)
     assert sorted(os.listdir(tmp_path)) == ["results.csv", "results.lock"]
     assert Path(tmp_path, "results.csv").read_text().count("\n") == 3
+
+
+@small_data
+@pytest.mark.parametrize("method", ["KLAP", "ISOMAP", "PCA"])
+def test_an_honest_run_is_read_back_as_it_was_written(method, tmp_path):
+    tasks = list_tasks("klap", datasets=("mux6",), protocols=("honest",), n_splits=2)
+    records = run_tasks([t for t in tasks if t.method == method], tmp_path)
+    assert read_records(tmp_path / "results.csv") == records
+    assert {r.status for r in records} == {"ok"}
+    sizes = {r.n_neighbors is None for r in records}
+    assert sizes == {method == "PCA"}

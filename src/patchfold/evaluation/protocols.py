@@ -193,8 +193,7 @@ def _honest(
     train, test = honest_split(y, split)
     prepare = _prepare().fit(X[train])
     X_train, X_test = prepare.transform(X[train]), prepare.transform(X[test])
-    model, size = _choose(method, X_train, y[train])
-    fitted = model.fit(X_train, y[train])
+    fitted = _choose(method, X_train, y[train]).fit(X_train, y[train])
     placed = fitted.transform(X_test)
     learned = getattr(fitted, "embedding_", None)
     if learned is None:
@@ -204,17 +203,18 @@ def _honest(
     nearest = KNeighborsClassifier(1).fit(learned, y[train])
     values["accuracy_1nn"] = float(nearest.score(placed, y[test]))
     values["violations"] = np.nan
-    return values, size
+    chosen = fitted.get_params().get("n_neighbors")
+    return values, getattr(fitted, "n_neighbors_", chosen)
 
 
-def _choose(method: str, X: np.ndarray, y: np.ndarray) -> tuple[Any, int | None]:
+def _choose(method: str, X: np.ndarray, y: np.ndarray) -> Any:
     """Choose K and kernel width by cross-validated 7-NN accuracy, on training rows."""
     if method in BASELINES:
         row = BASELINES[method]
         if not row.places_new_samples:
             raise LeftOutError(f"{method} cannot place new samples")
         if not row.tunes_neighbors:
-            return row.make(2), None
+            return row.make(2)
         candidates = [row.make(2, n_neighbors=size) for size in HONEST_SIZES]
     else:
         own = OWN[method]
@@ -232,8 +232,7 @@ def _choose(method: str, X: np.ndarray, y: np.ndarray) -> tuple[Any, int | None]
             learned = model.fit_transform(X[train], y[train])
             voter = KNeighborsClassifier(min(7, train.size)).fit(learned, y[train])
             scores[c] += voter.score(model.transform(X[test]), y[test])
-    best = candidates[int(scores.argmax())]
-    return clone(best), best.get_params().get("n_neighbors")
+    return clone(candidates[int(scores.argmax())])
 
 
 def _folds(y: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
