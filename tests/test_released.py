@@ -97,7 +97,7 @@ def described_klap(X, y, k, t):
     neighbors = directed_neighbors(X, k)
     bases = []
     for row in neighbors:
-        values, vectors = np.linalg.eig(np.cov(X[row].T))
+        values, vectors = (part.real for part in np.linalg.eig(np.cov(X[row].T)))
         bases.append(vectors[:, np.argsort(values)[::-1]].T)
     distances = np.zeros((n, n))
     for i in range(n):

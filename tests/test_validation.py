@@ -1,5 +1,6 @@
 """Parameters and samples that `fit` refuses, and what `fit` leaves alone."""
 
+import inspect
 import re
 from fractions import Fraction
 
@@ -368,9 +369,9 @@ def test_a_second_fit_with_other_parameters_forgets_the_first(first, second):
 
 
 def documented_attributes(estimator):
-    section = estimator.__doc__.split("Attributes\n    ----------")[1]
+    section = inspect.getdoc(estimator).split("Attributes\n----------")[1]
     section = section.split("See Also")[0]
-    names = re.findall(r"^    ([\w, ]+_) :", section, flags=re.MULTILINE)
+    names = re.findall(r"^([\w, ]+_) :", section, flags=re.MULTILINE)
     return {name for line in names for name in line.split(", ")}
 
 
