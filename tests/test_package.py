@@ -12,7 +12,7 @@ import patchfold
 SOURCE = Path(patchfold.__file__).parent
 
 FLOORS = [
-    {"exceptions", "_arrays", "_blocks", "_validation", "_version"},
+    {"exceptions", "_arrays", "_blocks", "_files", "_validation", "_version"},
     {"_types", "_distances", "_memory"},
     {"neighbors", "patches"},
     {"divergences"},

@@ -11,12 +11,13 @@ import csv
 import fcntl
 import io
 import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
+
+from .._files import write_text
 
 
 class ResultsLockedError(RuntimeError):
@@ -134,18 +135,8 @@ def _parse(row: dict[str, str]) -> Record:
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
-    """Replace a results file: written beside it, flushed, then renamed over it."""
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
-    ) as file:
-        try:
-            file.write(_as_text(records, header=True))
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
+    """Replace a results file, whole or not at all."""
+    write_text(path, _as_text(records, header=True))
 
 
 def _as_text(records: Iterable[Record], *, header: bool) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import html
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from .._files import write_text
 from .papers import PAPERS
 from .records import Record
 from .tables import Cell, ResultTable, build_tables
@@ -26,22 +25,8 @@ PROTOCOL_WORDS = {
 def write_report(records: Iterable[Record], folder: Path) -> None:
     """Write `report.md` and `report.html`, each whole or not at all."""
     tables = build_tables(records)
-    _write(folder / "report.md", as_markdown(tables))
-    _write(folder / "report.html", as_html(tables))
-
-
-def _write(path: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
-    ) as file:
-        try:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
+    write_text(folder / "report.md", as_markdown(tables))
+    write_text(folder / "report.html", as_html(tables))
 
 
 def _title(table: ResultTable) -> str:
