@@ -281,6 +281,46 @@ def curvature_lengths(X, k, y=None):
     return lengths
 
 
+# --- Label rules ----------------------------------------------------------------------
+
+
+def same_class(y, i, j):
+    """Say True or False, or None where an end has no label (-1)."""
+    if y[i] == -1 or y[j] == -1:
+        return None
+    return bool(y[i] == y[j])
+
+
+def supervised_elap_lengths(X, lengths, y):
+    """Within a class min(Euclidean, d), between classes their sum (ELAP section V)."""
+    changed = {}
+    for (i, j), d in lengths.items():
+        straight = euclidean_distance(X[i], X[j])
+        same = same_class(y, i, j)
+        if same is None:
+            changed[i, j] = d
+        elif same:
+            changed[i, j] = min(straight, d)
+        else:
+            changed[i, j] = straight + d
+    return changed
+
+
+def supervised_pelle_neighbors(X, k, y):
+    """Neighbours of every sample without those of other classes (PELLE section 5).
+
+    A sample that loses all has the nearest sample of its class or without a label.
+    """
+    nearest = neighbors(X, len(X) - 1)
+    kept = []
+    for i in range(len(X)):
+        own = [int(j) for j in nearest[i, :k] if same_class(y, i, j) is not False]
+        if not own:
+            own = [int(j) for j in nearest[i] if same_class(y, i, j) is not False][:1]
+        kept.append(own)
+    return kept
+
+
 # --- Isomap ---------------------------------------------------------------------------
 
 
@@ -329,6 +369,27 @@ def isomap(lengths, n, d):
     return embedding
 
 
+def landmark_mds(E, landmarks, d):
+    """Landmark scaling (de Silva and Tenenbaum, 2004), sample by sample.
+
+    E holds the distances from the landmarks to all samples. A sample with squared
+    distances δ to the landmarks lies at -½ L# (δ - mean δ), where the mean is over the
+    landmarks as samples and row l of L# is the l-th eigenvector over the root of its
+    eigenvalue.
+    """
+    k, n = E.shape
+    squared = E[:, landmarks] ** 2
+    H = np.eye(k) - np.ones((k, k)) / k
+    values, vectors = np.linalg.eigh(-0.5 * H @ squared @ H)
+    embedding = np.zeros((n, d))
+    for sample in range(n):
+        for component in range(d):
+            value, vector = values[-1 - component], vectors[:, -1 - component]
+            gap = E[:, sample] ** 2 - squared.mean(axis=1)
+            embedding[sample, component] = -0.5 * vector @ gap / math.sqrt(value)
+    return embedding
+
+
 # --- Laplacian eigenmaps --------------------------------------------------------------
 
 
@@ -368,6 +429,58 @@ def eigenmaps(lengths, n, d, t, normalized):
         for component in range(d):
             embedding[i, component] = vectors[i, component + 1] / math.sqrt(D[i, i])
     return embedding
+
+
+def projection(X, lengths, d, t, reg):
+    """Locality-preserving projections (He and Niyogi 2003, eq. 2), samples as rows.
+
+    X'LX a = lambda (X'DX + ridge) a, with X centred by its degree-weighted mean and
+    the ridge reg times the mean of the eigenvalues of X'DX. Columns have length 1 in
+    the metric on the right-hand side.
+    """
+    n, m = X.shape
+    _, D, L = laplacian(lengths, n, t)
+    total = sum(D[i, i] for i in range(n))
+    mean = sum(D[i, i] * X[i] for i in range(n)) / total
+    left, right = np.zeros((m, m)), np.zeros((m, m))
+    for i in range(n):
+        for j in range(n):
+            left += L[i, j] * np.outer(X[i] - mean, X[j] - mean)
+        right += D[i, i] * np.outer(X[i] - mean, X[i] - mean)
+    right += reg * np.trace(right) / m * np.eye(m)
+    values, vectors = np.linalg.eig(np.linalg.inv(right) @ left)
+    order = np.argsort(values.real)[:d]
+    columns = []
+    for position in order:
+        a = vectors[:, position].real
+        columns.append(a / math.sqrt(a @ right @ a))
+    return mean, np.array(columns).T, values.real[order]
+
+
+def diffusion_distances(lengths, n, t, steps):
+    """Distances of random walks after some steps (Coifman and Lafon 2006, eq. 9).
+
+    P = D^-1 W; between rows of its power, weighted by the inverse of the share of time
+    a walk spends at each sample.
+    """
+    W, D, _ = laplacian(lengths, n, t)
+    degrees = [D[i, i] for i in range(n)]
+    P = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            P[i, j] = W[i, j] / degrees[i]
+    walked = np.eye(n)
+    for _ in range(steps):
+        walked = walked @ P
+    distances = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            total = 0.0
+            for k in range(n):
+                share = degrees[k] / sum(degrees)
+                total += (walked[i, k] - walked[j, k]) ** 2 / share
+            distances[i, j] = math.sqrt(total)
+    return distances
 
 
 # --- Locally linear embedding ---------------------------------------------------------

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import patchfold as pf
 from patchfold import _blocks
-from patchfold.curvature import compare_directions, describe_directions
+from patchfold._types import EdgeValues
 from patchfold.dissimilarity import (
     DISSIMILARITIES,
     compare_pairs,
@@ -64,6 +64,11 @@ def factored_patches(n=12, r=4, m=9, seed=0):
         Patches(mean, mean, factor=factor, noise=noise),
         Patches(mean, mean, dense=covariance, noise=noise),
     )
+
+
+def options_of(row):
+    """Return what `fit_patches` must know of a dissimilarity."""
+    return {"keep_points": row.needs_points, "n_directions": row.n_directions}
 
 
 def all_pairs(patches, describe=describe_kl, compare=compare_kl):
@@ -285,14 +290,14 @@ def test_euclidean_compares_the_centres():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
-@pytest.mark.parametrize("name", ["euclidean", "kl", "curvature"])
+@pytest.mark.parametrize("name", DISSIMILARITIES)
 @pytest.mark.parametrize("m", [3, 12])
 def test_pairs_do_not_depend_on_blocks_or_threads(name, m, n_jobs, monkeypatch):
     X = data(m=m)
     indices = find_neighbors(X, 6).indices
     pairs = undirected_union(indices)
     row = DISSIMILARITIES[name]
-    described = row.describe(fit_patches(X, X, indices))
+    described = row.describe(fit_patches(X, X, indices, **options_of(row)))
     ends = pairs.source, pairs.target
     whole = compare_pairs(row, described, described, *ends)
     monkeypatch.setattr(_blocks, "BLOCK_BYTES", 10_000)
@@ -302,7 +307,7 @@ def test_pairs_do_not_depend_on_blocks_or_threads(name, m, n_jobs, monkeypatch):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("name", ["euclidean", "kl", "curvature"])
+@pytest.mark.parametrize("name", DISSIMILARITIES)
 def test_no_bit_of_an_embedding_depends_on_n_jobs(estimator, name, monkeypatch):
     monkeypatch.setattr(_blocks, "BLOCK_BYTES", 10_000)
     X = data(n=50)
@@ -480,33 +485,27 @@ def categories(n=30, m=3, seed=0):
     return corners.astype(float)
 
 
-COMPARISONS = {
-    "euclidean": (describe_euclidean, compare_euclidean),
-    "kl": (describe_kl, compare_kl),
-    "curvature": (describe_directions, compare_directions),
-}
-
-
 def walk(X, indices, convert, comparison, **options):
     """Run patches, description and comparison on arrays made by `convert`."""
-    describe, compare = COMPARISONS[comparison]
+    row = DISSIMILARITIES[comparison]
     samples = convert(X)
     patches = fit_patches(
         samples,
         samples,
         convert(indices),
         variance=mean_variance(samples),
+        **options_of(row),
         **options,
     )
     xp = samples.__array_namespace__()
     pairs = undirected_union(indices)
-    described = describe(patches)
+    described = row.describe(patches)
     left, right = (
         tuple(xp.take(part, convert(ends), axis=0) for part in described)
         for ends in (pairs.source, pairs.target)
     )
-    values = compare(left, right)
-    if comparison == "curvature":
+    values = row.compare(left, right)
+    if isinstance(values, EdgeValues):
         values = (values.label_free, values.within, values.between)
     else:
         values = (values,)
@@ -517,7 +516,7 @@ def walk(X, indices, convert, comparison, **options):
 @pytest.mark.parametrize("include_center", [True, False])
 @pytest.mark.parametrize("make", [data, categories])
 @pytest.mark.parametrize("m", [3, 12], ids=["dense", "factored"])
-@pytest.mark.parametrize("comparison", COMPARISONS)
+@pytest.mark.parametrize("comparison", DISSIMILARITIES)
 def test_the_stages_use_nothing_but_the_array_api(comparison, m, make, include_center):
     X = make(m=m)
     indices = find_neighbors(X, 8).indices
@@ -530,7 +529,7 @@ def test_the_stages_use_nothing_but_the_array_api(comparison, m, make, include_c
 
 
 @pytest.mark.parametrize("m", [3, 12], ids=["dense", "factored"])
-@pytest.mark.parametrize("comparison", COMPARISONS)
+@pytest.mark.parametrize("comparison", DISSIMILARITIES)
 def test_arrays_stay_on_the_device_they_came_from(comparison, m):
     X = data(m=m)
     indices = find_neighbors(X, 8).indices
@@ -556,7 +555,7 @@ def test_warnings_and_errors_of_patches_use_nothing_but_the_array_api():
         describe_kl(patches)
 
 
-@pytest.mark.parametrize("name", ["euclidean", "kl", "curvature"])
+@pytest.mark.parametrize("name", DISSIMILARITIES)
 def test_pairs_of_any_array_library_are_walked(name):
     X = data()
     indices = find_neighbors(X, 8).indices
@@ -564,7 +563,9 @@ def test_pairs_of_any_array_library_are_walked(name):
     row = DISSIMILARITIES[name]
 
     def walk(convert):
-        patches = fit_patches(convert(X), convert(X), convert(indices))
+        patches = fit_patches(
+            convert(X), convert(X), convert(indices), **options_of(row)
+        )
         described = row.describe(patches)
         return compare_pairs(row, described, described, pairs.source, pairs.target)
 

@@ -14,6 +14,7 @@ ESTIMATORS = [
     pf.PatchEigenmaps(),
     pf.PatchLLE(),
     pf.CauchyEmbedding(),
+    pf.PatchProjection(),
     pf.PatchIsomap(dissimilarity="euclidean"),
     pf.PatchEigenmaps(dissimilarity="curvature"),
     pf.PatchLLE(dissimilarity="euclidean"),

@@ -18,10 +18,10 @@ from patchfold import _blocks
 from patchfold._types import EdgeList
 from patchfold.connectivity import closed_components, weak_components
 from patchfold.exceptions import DisconnectedGraphWarning, VanishingWeightsWarning
+from patchfold.geodesics import geodesics
 from patchfold.graph import (
     complete_graph,
     edge_weights,
-    geodesics,
     laplacian,
     pairs_from_directed,
     undirected_union,

@@ -13,7 +13,13 @@ import patchfold as pf
 from patchfold._types import EdgeValues
 from patchfold.labels import apply_label_rule, encode_labels
 
-ESTIMATORS = [pf.PatchIsomap, pf.PatchEigenmaps, pf.PatchLLE, pf.CauchyEmbedding]
+ESTIMATORS = [
+    pf.PatchIsomap,
+    pf.PatchEigenmaps,
+    pf.PatchLLE,
+    pf.CauchyEmbedding,
+]
+JOINED = "ignore::patchfold.exceptions.PatchfoldWarning"
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.random.default_rng(1).integers(0, 3, size=40)
@@ -190,11 +196,12 @@ def test_labels_are_not_looked_at_without_a_rule(estimator):
         np.testing.assert_array_equal(model.fit(X, y).embedding_, plain)
 
 
+@pytest.mark.parametrize("rule", ["klap", "entropic", "within"])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_no_labels_at_all_are_the_rule_without_labels(estimator):
+def test_no_labels_at_all_are_the_rule_without_labels(estimator, rule):
     curved = {"n_neighbors": 8, "dissimilarity": "curvature"}
     plain = estimator(**curved).fit(X)
-    blank = estimator(**curved, label_rule="klap").fit(X, np.full(40, -1))
+    blank = estimator(**curved, label_rule=rule).fit(X, np.full(40, -1))
     np.testing.assert_array_equal(blank.graph_.data, plain.graph_.data)
     np.testing.assert_array_equal(blank.graph_.indices, plain.graph_.indices)
     np.testing.assert_array_equal(blank.embedding_, plain.embedding_)
@@ -240,3 +247,101 @@ def test_labels_change_the_graph():
     other = pf.klap(n_neighbors=8).fit(X, np.roll(Y, 1)).graph_
     assert plain.nnz == other.nnz
     assert (plain != other).nnz > 0
+
+
+# --- Supervised ELAP ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_entropic_lengths_follow_the_proposal_of_the_paper(estimator, share):
+    y = np.where(np.random.default_rng(2).random(40) < share, -1, Y)
+    model = estimator(n_neighbors=6, dissimilarity="kl", label_rule="entropic")
+    graph = model.fit(X, y).graph_
+    kl = reference.kl_lengths(X, 6, 0.1, 1e-6)
+    expected = reference.supervised_elap_lengths(X, kl, y)
+    assert graph.nnz == 2 * len(expected)
+    for (i, j), length in expected.items():
+        np.testing.assert_allclose(graph[i, j], length, rtol=1e-8, atol=1e-12)
+
+
+def test_plain_lle_follows_the_lengths_that_labels_gave_it():
+    model = pf.PatchLLE(
+        n_neighbors=6, dissimilarity="euclidean", label_rule="entropic", reg=0.1
+    ).fit(X, Y)
+    lengths = reference.supervised_elap_lengths(X, reference.euclidean_lengths(X, 6), Y)
+    for i, near in enumerate(reference.neighbors(X, 6)):
+        own = [lengths[min(i, j), max(i, j)] for j in near.tolist()]
+        np.testing.assert_allclose(
+            model.weights_[[i], near], reference.entropic_weights(own, 0.1), atol=1e-9
+        )
+
+
+# --- Supervised PELLE -----------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings(JOINED)
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_within_keeps_no_neighbour_of_another_class(share):
+    y = np.where(np.random.default_rng(2).random(40) < share, -1, Y)
+    kept = reference.supervised_pelle_neighbors(X, 4, y)
+    expected = {(min(i, j), max(i, j)) for i in range(40) for j in kept[i]}
+    model = pf.PatchIsomap(n_neighbors=4, label_rule="within").fit(X, y)
+    ends = zip(*model.graph_.nonzero(), strict=True)
+    found = {(int(i), int(j)) for i, j in ends if i < j}
+    assert expected <= found
+    pieces = model.n_connected_components_
+    assert len(found - expected) == pieces * (pieces - 1) / 2
+    assert pieces >= (3 if share == 0 else 1)
+
+
+@pytest.mark.filterwarnings(JOINED)
+def test_within_weighs_only_neighbours_of_the_own_class():
+    y = np.repeat([0, 1], 20)
+    Z = X + 1.2 * y[:, None]
+    model = pf.PatchLLE(n_neighbors=6, label_rule="within", reg=1e-3).fit(Z, y)
+    kept = reference.supervised_pelle_neighbors(Z, 6, y)
+    assert model.n_connected_components_ == 2
+    np.testing.assert_allclose(model.weights_.sum(axis=1), 1.0)
+    across = [
+        i for i in range(40) if (model.weights_[[i]].indices // 20 != i // 20).any()
+    ]
+    assert len(across) == 2  # the closest pair joins the classes
+    lengths = {(i, j): model.graph_[i, j] for i, near in enumerate(kept) for j in near}
+    for i in set(range(40)) - set(across):
+        own = [lengths[i, j] for j in kept[i]]
+        np.testing.assert_allclose(
+            model.weights_[[i], kept[i]], reference.entropic_weights(own), atol=1e-9
+        )
+
+
+def test_within_says_that_classes_were_joined():
+    with pytest.warns(
+        pf.exceptions.DisconnectedGraphWarning,
+        match=re.escape(
+            "The neighbour graph has 3 connected components (of 15, 13, 12 samples) "
+            "with label_rule='within', which removes edges. They were joined by their "
+            "closest pairs, and what lies between them is not to be trusted."
+        ),
+    ):
+        pf.PatchIsomap(n_neighbors=20, label_rule="within").fit(X, Y)
+
+
+@pytest.mark.filterwarnings(JOINED)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_class_of_one_sample_is_not_lost(estimator):
+    y = Y.copy()
+    y[7] = 99
+    model = estimator(n_neighbors=6, label_rule="within").fit(X, y)
+    assert np.isfinite(model.embedding_).all()
+    assert model.graph_[[7]].nnz > 0
+
+
+@pytest.mark.filterwarnings(JOINED)
+@pytest.mark.parametrize("rule", ["klap", "entropic", "within"])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_new_samples_are_placed_without_labels(estimator, rule):
+    model = estimator(n_neighbors=8, dissimilarity="curvature", label_rule=rule)
+    model.fit(X, Y)
+    np.testing.assert_array_equal(model.transform(X), model.embedding_)
+    assert np.isfinite(model.transform(X + 0.1)).all()

@@ -5,10 +5,12 @@ import sys
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from patchfold import plotting
-from patchfold.plotting import plot_embedding
+from patchfold.plotting import plot_embedding, plot_neighbors_sweep, plot_order
+from patchfold.selection import NeighborSelection
 
 POINTS = np.random.default_rng(0).normal(size=(12, 3))
 LABELS = np.repeat([0, 1, 2], 4)
@@ -129,3 +131,61 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'pip install "patchfold\[plot\]"'):
         plot_embedding(POINTS)
+
+
+# Orders
+
+
+def test_samples_are_joined_in_the_order_given(ax):
+    order = np.random.default_rng(0).permutation(12)
+    assert plot_order(POINTS, order, ax=ax, title="Way") is ax
+    assert ax.get_title(loc="left") == "Way"
+    line, dots = ax.collections
+    way = POINTS[order, :2]
+    assert np.allclose([step[0] for step in line.get_segments()], way[:-1])
+    assert np.allclose([step[1] for step in line.get_segments()], way[1:])
+    assert np.allclose(dots.get_offsets(), way)
+    ends = {text.get_text(): text.xy for text in ax.texts}
+    assert np.allclose(ends["1"], way[0])
+    assert np.allclose(ends["12"], way[-1])
+
+
+def test_ends_of_an_order_can_be_named_and_stay_in_the_frame(ax):
+    plot_order([[0, 0], [1, 3], [2, 9]], [2, 0, 1], ends=("Here", "There"), ax=ax)
+    assert [text.get_text() for text in ax.texts] == ["Here", "There"]
+    FigureCanvasAgg(ax.figure).draw()
+    frame = ax.get_window_extent()
+    for text in ax.texts:
+        box = text.get_window_extent()
+        assert frame.y0 <= box.y0
+        assert box.y1 <= frame.y1
+
+
+@pytest.mark.parametrize("order", [[0, 1], [0, 1, 1], [1, 2, 3], [[0, 1, 2]]])
+def test_an_order_has_every_sample_once(ax, order):
+    with pytest.raises(ValueError, match="each of the positions 0 to 2 once"):
+        plot_order(POINTS[:3], order, ax=ax)
+
+
+# --- Scores against K -----------------------------------------------------------------
+
+
+def test_a_sweep_is_drawn_with_its_error_and_its_best():
+    scores = np.array([[0.5, 0.7], [0.8, 1.0], [0.6, 0.6]])
+    selection = NeighborSelection(np.array([5, 10, 20]), scores, "accuracy")
+    ax = plot_neighbors_sweep(selection, ax=Figure().subplots(), title="wine")
+    line, mark = ax.lines
+    np.testing.assert_allclose(line.get_xydata(), [[5, 0.6], [10, 0.9], [20, 0.6]])
+    np.testing.assert_allclose(mark.get_xydata(), [[10, 0.9]])
+    (band,) = ax.collections
+    edges = band.get_paths()[0].vertices
+    at_ten = edges[edges[:, 0] == 10, 1]
+    np.testing.assert_allclose([at_ten.min(), at_ten.max()], [0.8, 1.0])
+    assert ax.texts[0].get_text() == "K = 10"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("n_neighbors", "accuracy")
+
+
+def test_a_sweep_without_folds_has_no_error_to_draw():
+    selection = NeighborSelection(np.array([5, 9]), np.array([[0.5], [0.7]]), "trust")
+    ax = plot_neighbors_sweep(selection, ax=Figure().subplots())
+    assert not ax.collections

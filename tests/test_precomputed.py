@@ -360,11 +360,14 @@ def test_queries_need_one_column_per_training_sample():
         model.transform(D[:, :49])
 
 
+@pytest.mark.parametrize("rule", ["klap", "entropic", "within"])
 @over_estimators
-def test_a_label_rule_needs_curvatures_not_a_matrix(estimator):
-    model = estimator(n_neighbors=7, dissimilarity="precomputed", label_rule="klap")
+def test_a_label_rule_needs_samples_not_a_matrix(estimator, rule):
+    model = estimator(n_neighbors=7, dissimilarity="precomputed", label_rule=rule)
     with pytest.raises(
-        ValueError, match=r"^label_rule='klap' is defined on curvatures"
+        ValueError,
+        match=rf"^label_rule='{rule}' needs samples, and dissimilarity='precomputed' "
+        "has only a matrix; pass samples with another dissimilarity",
     ):
         model.fit(D, np.arange(50) % 2)
 

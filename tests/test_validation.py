@@ -25,7 +25,7 @@ OTHER = np.random.default_rng(1).normal(size=(30, 5))
 
 # --- Parameters -----------------------------------------------------------------------
 
-COUNT = "an int >= 1 or a float in (0, 1] (a fraction of the samples)"
+COUNT = "an int >= 1 or a float in (0, 1] (a fraction of the samples) or 'auto'"
 WIDTH = "a float > 0 or 'auto'"
 WRONG_WIDTHS = [0, 0.0, -1.0, np.nan, np.inf, "median", None, True]
 
@@ -34,21 +34,34 @@ SHARED = {
     "n_components": ("an int >= 1", [0, -1, 2.0, "2", None, True, np.True_, [2]]),
     "n_neighbors": (
         COUNT,
-        [0, -3, 0.0, -0.5, 1.5, 3.0, np.nan, np.inf, "auto", True, np.array([3, 4])],
+        [0, -3, 0.0, -0.5, 1.5, 3.0, np.nan, np.inf, "best", True, np.array([3, 4])],
     ),
     "dissimilarity": (
-        "'euclidean' or 'kl' or 'curvature' or 'precomputed' or a callable on patches",
-        ["KL", "wasserstein", "", None, 1, dict, ["kl"]],
+        "'euclidean' or 'kl' or 'bhattacharyya' or 'hellinger' or 'cauchy_schwarz' or "
+        "'wasserstein' or 'fisher_rao' or 'kde' or 'curvature' or 'principal_angles' "
+        "or 'precomputed' or a callable on patches",
+        ["KL", "bures", "", None, 1, dict, ["kl"]],
     ),
-    "label_rule": ("'klap' or None", ["KLAP", "none", False, 0, len]),
+    "label_rule": (
+        "'klap' or 'entropic' or 'within' or None",
+        ["KLAP", "none", False, 0, len],
+    ),
     "include_center": ("True or False", [1, 0, None, "True"]),
+    "covariance": (
+        "'full' or 'diagonal' or 'robust'",
+        ["tied", None, True, 1, len],
+    ),
+    "n_directions": (
+        "an int >= 1 or a float > 0 and <= 1 or None",
+        [0, 0.0, -1, 1.5, 2.0, np.nan, "all", True],
+    ),
     "shrinkage": (
-        "a float >= 0 and <= 1",
-        [-0.1, 1.1, np.nan, np.inf, "oas", None, True, False],
+        "a float >= 0 and <= 1 or 'oas' or 'ledoit_wolf'",
+        [-0.1, 1.1, np.nan, np.inf, "OAS", None, True, False],
     ),
     "ridge": ("a float >= 0", [-1e-9, np.nan, np.inf, -np.inf, "auto", None, True]),
     "neighbors_algorithm": (
-        "'auto' or 'exact' or a KNN transformer",
+        "'auto' or 'exact' or 'approximate' or a KNN transformer",
         ["brute", None, 3, KNeighborsTransformer, object()],
     ),
     "eigen_solver": ("'auto' or 'dense' or 'arpack'", ["lobpcg", None, 0, True]),
@@ -58,13 +71,19 @@ SHARED = {
     ),
 }
 OWN = {
-    pf.PatchIsomap: {},
+    pf.PatchIsomap: {
+        "n_landmarks": (
+            "an int >= 2 or 'auto' or None",
+            [1, 0, -3, 2.5, "all", True],
+        ),
+    },
     pf.PatchEigenmaps: {
         "kernel_width": (WIDTH, WRONG_WIDTHS),
         "laplacian": (
             "'random_walk' or 'unnormalized'",
             ["normalized", None, True, "random walk"],
         ),
+        "diffusion_time": ("an int >= 1 or None", [0, -1, 1.0, "auto", True]),
     },
     pf.PatchLLE: {"reg": ("a float > 0", [0, 0.0, -1e-3, np.nan, "auto", None, True])},
     pf.CauchyEmbedding: {
@@ -150,6 +169,8 @@ def test_construction_checks_nothing(estimator):
         {"shrinkage": 0},
         {"shrinkage": 1},
         {"shrinkage": np.float32(0.5)},
+        {"n_directions": np.int64(2)},
+        {"n_directions": np.float32(0.9)},
         {"ridge": 0},
         {"ridge": 5},
         {"n_jobs": np.int64(-2)},
@@ -222,6 +243,8 @@ def test_more_neighbours_than_samples_are_lowered_with_a_warning(estimator):
     np.testing.assert_array_equal(model.embedding_, expected.embedding_)
 
 
+# Two samples with one neighbour have the same patch, so Isomap sees no distance.
+@pytest.mark.filterwarnings("ignore::patchfold.exceptions.NegativeEigenvalueWarning")
 @over_estimators
 def test_two_samples_are_enough(estimator):
     model = estimator(1, n_neighbors=1).fit(X[:2])

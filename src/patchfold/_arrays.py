@@ -32,3 +32,10 @@ def array_namespace(array: Array) -> Any:
             'package: pip install "patchfold[torch]"'
         ) from error
     return compatible_namespace(array)
+
+
+def identity_like(matrices: Array) -> Array:
+    """Return the identity matrix for a batch of square matrices, on its device."""
+    xp = array_namespace(matrices)
+    size = matrices.shape[-1]
+    return xp.eye(size, dtype=matrices.dtype, device=matrices.device)

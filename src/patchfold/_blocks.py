@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
+
+from ._arrays import Array, array_namespace
 
 BLOCK_BYTES = 8 * 2**20
 """Working memory of one block: large enough for BLAS, small enough to stay in cache."""
@@ -22,6 +24,8 @@ def map_blocks(
     n_items: int,
     bytes_per_item: float,
     n_jobs: int | None = None,
+    *,
+    step: int | None = None,
 ) -> list[T]:
     """Call `function` on consecutive slices of `range(n_items)`.
 
@@ -35,6 +39,8 @@ def map_blocks(
         Working memory that one item needs.
     n_jobs : int or None
         Number of threads, as in joblib.
+    step : int or None
+        Length of the slices, where memory is not what decides.
 
     Returns
     -------
@@ -46,10 +52,70 @@ def map_blocks(
     >>> map_blocks(lambda block: block.stop - block.start, 5, BLOCK_BYTES / 2)
     [2, 2, 1]
     """
-    step = max(1, int(BLOCK_BYTES / max(bytes_per_item, 1)))
-    blocks = [slice(s, min(s + step, n_items)) for s in range(0, n_items, step)]
-    if len(blocks) == 1:
-        return [function(blocks[0])]
+    blocks = _cut(n_items, bytes_per_item, step)
+    if len(blocks) == 1 or effective_n_jobs(n_jobs) == 1:
+        return [function(block) for block in blocks]
     return Parallel(n_jobs=n_jobs, require="sharedmem")(
         delayed(function)(block) for block in blocks
     )
+
+
+def fill_blocks(
+    function: Callable[[slice], tuple[Array, ...]],
+    n_items: int,
+    bytes_per_item: float,
+    n_jobs: int | None = None,
+) -> tuple[Array, ...]:
+    """Call `function` on consecutive slices, and join what it returns row by row.
+
+    As `map_blocks`, but results are written where they will stay: joining them at the
+    end would hold all of them twice.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a slice; returns a tuple of arrays with one row per item, or None.
+    n_items, bytes_per_item, n_jobs
+        As in `map_blocks`; at least one item.
+
+    Returns
+    -------
+    tuple of arrays
+        With `n_items` rows; None where the function returned None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.arange(5)
+    >>> fill_blocks(lambda block: (x[block], None), 5, BLOCK_BYTES / 2)
+    (array([0, 1, 2, 3, 4]), None)
+    """
+    blocks = _cut(n_items, bytes_per_item)
+    head = function(blocks[0])
+    if len(blocks) == 1:
+        return head
+    whole = tuple(None if part is None else _with_rows(part, n_items) for part in head)
+
+    def write(block: slice, parts: tuple[Array, ...]) -> None:
+        for rows, part in zip(whole, parts, strict=True):
+            if rows is not None:
+                rows[block, ...] = part
+
+    def work(number: slice) -> None:
+        for block in blocks[1:][number]:
+            write(block, function(block))
+
+    write(blocks[0], head)
+    map_blocks(work, len(blocks) - 1, 0, n_jobs, step=1)
+    return whole
+
+
+def _cut(n_items: int, bytes_per_item: float, step: int | None = None) -> list[slice]:
+    step = step or max(1, int(BLOCK_BYTES / max(bytes_per_item, 1)))
+    return [slice(s, min(s + step, n_items)) for s in range(0, n_items, step)]
+
+
+def _with_rows(like: Array, n_rows: int) -> Array:
+    """Return an empty array of as many rows, otherwise as the given one."""
+    xp = array_namespace(like)
+    return xp.empty((n_rows, *like.shape[1:]), dtype=like.dtype, device=like.device)

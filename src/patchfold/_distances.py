@@ -28,6 +28,37 @@ def squared_distances(
     return np.concatenate(map_blocks(measure, row.size, 24 * X.shape[1], n_jobs))
 
 
+def squared_distances_to(
+    queries: np.ndarray,
+    X: np.ndarray,
+    columns: np.ndarray,
+    *,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """Squared distances (q, c) of each query to its own row of candidates."""
+    squared = np.empty(columns.shape)
+
+    def measure(block: slice) -> None:
+        difference = X[columns[block]]
+        difference -= queries[block, None, :]
+        np.einsum("ijk,ijk->ij", difference, difference, out=squared[block])
+
+    per_query = 16 * columns.shape[1] * X.shape[1]
+    map_blocks(measure, columns.shape[0], per_query, n_jobs)
+    return squared
+
+
+def all_squared_distances(queries: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Squared distances (q, n) of all pairs, from differences, feature by feature."""
+    squared = np.zeros((queries.shape[0], X.shape[0]))
+    features = zip(queries.T, np.ascontiguousarray(X.T), strict=True)
+    for query_feature, feature in features:
+        difference = query_feature[:, None] - feature
+        difference *= difference
+        squared += difference
+    return squared
+
+
 class Entries:
     """Dissimilarities that are known already, read as `Products` are."""
 

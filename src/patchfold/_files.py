@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
 def write_text(path: Path, text: str) -> None:
+    """Replace a text file, encoded as UTF-8."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Replace a file: written beside it, flushed to the disk, then renamed over it."""
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
-    ) as file:
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    # Not tempfile: its files are readable by their owner alone.
+    with open(beside, "xb") as file:
         try:
-            file.write(text)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
-            os.replace(file.name, path)
+            os.replace(beside, path)
         except BaseException:
-            os.unlink(file.name)
+            os.unlink(beside)
             raise

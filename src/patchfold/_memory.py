@@ -40,13 +40,17 @@ def require_memory(n_bytes: float, what: str, remedy: str) -> None:
         )
 
 
-def require_graph_memory(X: np.ndarray, n_neighbors: int | None, patches: bool) -> None:
+def require_graph_memory(
+    X: np.ndarray, n_neighbors: int | None, patches: bool, points: bool = False
+) -> None:
     """Refuse a neighbour graph, and its patches, that the machine cannot hold."""
     n, m = X.shape
     k = n_neighbors or n - 1
     per_sample = BYTES_PER_EDGE * k
     if patches:
         per_sample += 8 * (4 * m * m if k + 1 > m else 3 * (k + 1) * m)
+    if points:
+        per_sample += 8 * 2 * (k + 1) * m
     require_memory(
         n * per_sample,
         f"the graph of {n} samples with {k} neighbours and {m} features",

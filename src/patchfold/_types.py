@@ -6,6 +6,7 @@ n samples, m features, K neighbours, E edges, q queries.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,9 +42,8 @@ class Pairs:
         Number of samples n.
     source, target : int arrays (E,)
         Ends of the edges, source < target, sorted by (source, target).
-    row, column, edge : int arrays (R,)
-        The directed relation "column is a neighbour of row", sorted by row; `edge`
-        is its position among the E edges.
+    row, column : int arrays (R,)
+        The directed relation "column is a neighbour of row", sorted by row.
     """
 
     n_samples: int
@@ -51,7 +51,22 @@ class Pairs:
     target: np.ndarray
     row: np.ndarray
     column: np.ndarray
-    edge: np.ndarray
+
+    @cached_property
+    def edge(self) -> np.ndarray:
+        """Position (R,) of each directed relation among the E edges."""
+        n = np.int64(self.n_samples)
+        low, high = np.minimum(self.row, self.column), np.maximum(self.row, self.column)
+        return np.searchsorted(self.source * n + self.target, low * n + high)
+
+    @property
+    def upper(self) -> tuple[np.ndarray, np.ndarray]:
+        """Indices and row pointer of the edges as an upper triangle in CSR format."""
+        counts = np.bincount(self.source, minlength=self.n_samples)
+        pointer = np.concatenate([[0], np.cumsum(counts)])
+        small = max(self.n_samples, self.target.size) < 2**31
+        kind = np.int32 if small else np.int64
+        return self.target.astype(kind), pointer.astype(kind)
 
 
 @dataclass(frozen=True)
@@ -75,11 +90,15 @@ class EdgeList:
         Zeros stay stored: an entry that is absent is not an edge.
         """
         data = self.length if values is None else values
-        i, j = self.pairs.source, self.pairs.target
         n = self.pairs.n_samples
-        both = (np.concatenate([i, j]), np.concatenate([j, i]))
-        matrix = sp.coo_array((np.concatenate([data, data]), both), shape=(n, n))
-        return matrix.tocsr()
+        above = sp.csr_array((data, *self.pairs.upper), shape=(n, n))
+        turned = above.tocsc()
+        below = sp.csr_array((turned.data, turned.indices, turned.indptr), shape=(n, n))
+        # Edges are sorted: a row is what is left of the diagonal, then what is right.
+        both = sp.hstack([below, above], format="csr")
+        column = both.indices
+        np.subtract(column, n, out=column, where=column >= n)
+        return sp.csr_array((both.data, column, both.indptr), shape=(n, n))
 
 
 @dataclass(frozen=True)
@@ -109,8 +128,11 @@ class EdgeValues:
     within, between : array (E,) or None
         What a label rule uses for two samples of one class, and of two classes;
         None where the dissimilarity offers no such choice.
+    euclidean : array (E,) or None
+        Distance of the two samples; only where a label rule asks for it.
     """
 
     label_free: Array
     within: Array | None = None
     between: Array | None = None
+    euclidean: Array | None = None

@@ -106,6 +106,25 @@ class OneOf:
 
 
 @dataclass(frozen=True)
+class Several:
+    """A tuple or list of acceptable values, at least one, none twice."""
+
+    rule: Rule
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable."""
+        return (
+            isinstance(value, (tuple, list))
+            and 0 < len(value)
+            and all(self.rule.accepts(item) for item in value)
+            and len(set(value)) == len(value)
+        )
+
+    def __str__(self) -> str:
+        return f"a tuple of one or more, none twice, each {self.rule}"
+
+
+@dataclass(frozen=True)
 class Nothing:
     """None."""
 

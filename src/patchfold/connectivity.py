@@ -17,7 +17,7 @@ from ._blocks import map_blocks
 from ._distances import Entries, Products
 from ._types import Pairs
 from .exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
-from .graph import pairs_from_directed
+from .graph import find_pieces, pairs_from_directed
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Components:
 
 def weak_components(pairs: Pairs) -> Components:
     """Find the connected components."""
-    count, labels = connected_components(_relation(pairs), connection="weak")
+    count, labels = find_pieces(pairs.n_samples, pairs.source, pairs.target)
     return Components(count, labels, "connected components")
 
 
@@ -43,7 +43,8 @@ def closed_components(pairs: Pairs) -> Components:
     for LLE these groups, not the connected components, have to be one. Samples whose
     neighbours lead elsewhere belong to none and are labelled -1.
     """
-    relation = _relation(pairs)
+    ones, n = np.ones(pairs.row.size), pairs.n_samples
+    relation = sp.coo_array((ones, (pairs.row, pairs.column)), shape=(n, n)).tocsr()
     n_strong, strong = connected_components(relation, connection="strong")
     leaves = strong[pairs.row] != strong[pairs.column]
     closed = np.ones(n_strong, dtype=bool)
@@ -53,12 +54,6 @@ def closed_components(pairs: Pairs) -> Components:
     return Components(
         int(closed.sum()), names[strong], "groups whose neighbours are all their own"
     )
-
-
-def _relation(pairs: Pairs) -> sp.csr_array:
-    ones = np.ones(pairs.row.size)
-    n = pairs.n_samples
-    return sp.coo_array((ones, (pairs.row, pairs.column)), shape=(n, n)).tocsr()
 
 
 def closest_pairs(
@@ -135,6 +130,7 @@ def join_components(
     X: Any,
     *,
     n_neighbors: int | None,
+    label_rule: str | None = None,
     precomputed: bool = False,
     n_jobs: int | None = None,
 ) -> Pairs:
@@ -151,6 +147,8 @@ def join_components(
         not say how far apart the pieces are: that is an error.
     n_neighbors : int or None
         What the warning says was used.
+    label_rule : str or None
+        The rule that has taken edges away, if one has.
     precomputed : bool
         What X holds.
     n_jobs : int or None
@@ -172,10 +170,13 @@ def join_components(
         )
     sizes = sorted(np.bincount(labels[labels >= 0]).tolist(), reverse=True)
     shown = ", ".join(map(str, sizes[:5])) + (", ..." if count > 5 else "")
+    cause, remedy = f"n_neighbors={n_neighbors}", " Raise n_neighbors to avoid this."
+    if label_rule is not None:
+        cause, remedy = f"label_rule={label_rule!r}, which removes edges", ""
     warn(
-        f"The neighbour graph has {count} {name} (of {shown} samples) with "
-        f"n_neighbors={n_neighbors}. They were joined by their closest pairs, and what "
-        "lies between them is not to be trusted. Raise n_neighbors to avoid this.",
+        f"The neighbour graph has {count} {name} (of {shown} samples) with {cause}. "
+        "They were joined by their closest pairs, and what lies between them is not to "
+        f"be trusted.{remedy}",
         DisconnectedGraphWarning,
     )
     row, column = closest_pairs(X, labels, precomputed=precomputed, n_jobs=n_jobs)

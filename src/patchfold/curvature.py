@@ -15,31 +15,38 @@ subspace, and rounding would choose. A rule does: within the subspace, the direc
 are those of diag(√1, √2, ..., √m), so ties go by the order of the features.
 
 Only directions with variance count: beyond the rank of a patch its directions are an
-arbitrary basis of nothing. A patch of identical points has no direction at all; an edge
-to it turns by nothing, except between classes, where nothing speaks for closeness and
-the largest value √2 + 1 stands.
+arbitrary basis of nothing. Of those, `n_directions` may leave the leading ones only. A
+patch of identical points has no direction at all; an edge to it turns by nothing,
+except between classes, where nothing speaks for closeness and the largest value √2 + 1
+stands.
 """
 
 from __future__ import annotations
 
 from ._arrays import Array, array_namespace
 from ._types import EdgeValues
+from .covariance import TIE_TOLERANCE
 from .divergences import Description
 from .patches import Patches, identity_like
 
 RANK_TOLERANCE = 1e-12
 """A direction has variance if it exceeds this part of the patch's largest variance."""
 
-TIE_TOLERANCE = 1e-10
-"""Variances closer than this part of the largest are equal."""
+NEAR = 64
+"""Cosines within this many √ε of 1 have lost too many digits of their angle."""
 
 
 def describe_directions(patches: Patches) -> Description:
-    """Return principal directions as rows (n, r, m), and which of them have variance.
+    """Return principal directions as rows (n, r, m), and which of them count.
 
-    Directions without variance are returned as zeros.
+    Those that do not, without variance or beyond `n_directions`, are zeros.
     """
     xp = array_namespace(patches.center)
+    if patches.diagonal is not None:
+        raise ValueError(
+            "covariance='diagonal' has no principal directions but the axes, and this "
+            "dissimilarity compares directions; set covariance='full' or 'robust'."
+        )
     if patches.dense is not None:
         variances, columns = xp.linalg.eigh(patches.dense)
         directions = xp.flip(xp.matrix_transpose(columns), axis=1)
@@ -49,6 +56,9 @@ def describe_directions(patches: Patches) -> Description:
         variances = singular * singular
     directions = _break_ties(directions, variances)
     varied = variances > RANK_TOLERANCE * variances[:, :1]
+    if patches.n_directions is not None:
+        place = xp.cumulative_sum(xp.ones_like(variances), axis=1)
+        varied = varied & (place <= patches.n_directions[:, None])
     varied = xp.astype(varied, directions.dtype)
     return directions * varied[:, :, None], varied
 
@@ -96,6 +106,39 @@ def compare_directions(left: Description, right: Description) -> EdgeValues:
     widest = xp.max(chord * shared, axis=-1)
     widest = xp.where(known, widest, 2 * one[:, 0])
     return EdgeValues(mean, smallest, _chord_plus_sine(widest))
+
+
+def compare_all_directions(
+    left: Description, right: Description
+) -> tuple[EdgeValues, Array]:
+    """Return the curvatures of all pairs (a, b), and which of them are in doubt.
+
+    For one l all cosines are a matrix product, and only the extreme ones are kept. In
+    doubt are pairs with an angle so small that its cosine has lost its digits: they
+    are to be compared by `compare_directions`.
+    """
+    xp = array_namespace(left[0])
+    count = xp.matmul(left[1], xp.matrix_transpose(right[1]))
+    largest, smallest = xp.zeros_like(count), xp.ones_like(count)
+    sines = xp.zeros_like(count)
+    n_directions = left[0].shape[1]
+    flat = bool(xp.any(left[1] == 0)) or bool(xp.any(right[1] == 0))
+    for k in range(n_directions):
+        across = xp.matrix_transpose(right[0][:, k, :])
+        cosine = xp.abs(xp.matmul(left[0][:, k, :], across))
+        largest = xp.maximum(largest, cosine)
+        if flat:  # a direction without variance turns by nothing
+            cosine = cosine + (1 - left[1][:, k, None] * right[1][None, :, k])
+        smallest = xp.minimum(smallest, cosine)
+        sines += xp.sqrt(xp.abs(1 - cosine * cosine))
+    none = count == 0
+    largest = xp.where(none, xp.ones_like(count), largest)
+    smallest = xp.where(none, xp.zeros_like(count), smallest)
+    within = xp.sqrt(xp.abs(1 - largest * largest))
+    between = _chord_plus_sine(2 * xp.abs(1 - smallest))
+    lost = NEAR * float(xp.finfo(count.dtype).eps) ** 0.5
+    mean = sines / xp.where(none, xp.ones_like(count), count)
+    return EdgeValues(mean, within, between), (largest > 1 - lost) & ~none
 
 
 def _chord_plus_sine(squared_chord: Array) -> Array:

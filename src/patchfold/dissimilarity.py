@@ -17,7 +17,11 @@ import numpy as np
 from ._arrays import Array, array_namespace
 from ._blocks import map_blocks
 from ._types import EdgeValues
-from .curvature import compare_directions, describe_directions
+from .curvature import (
+    compare_all_directions,
+    compare_directions,
+    describe_directions,
+)
 from .divergences import (
     Description,
     compare_euclidean,
@@ -25,7 +29,26 @@ from .divergences import (
     describe_euclidean,
     describe_kl,
 )
+from .gaussian_distances import (
+    compare_fisher_rao,
+    compare_wasserstein,
+    describe_fisher_rao,
+    describe_wasserstein,
+)
+from .overlap import (
+    compare_bhattacharyya,
+    compare_cauchy_schwarz,
+    compare_hellinger,
+    compare_kde,
+    describe_kde,
+    describe_overlap,
+    work_of_kde,
+)
 from .patches import Patches
+from .tangents import EXPLAINED, compare_tangents, describe_tangents
+
+MOST = 8
+"""Above this part of all pairs, all pairs are compared at once where that is fast."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +66,26 @@ class Dissimilarity:
         False if the centres of the patches are enough.
     regularized : bool
         False if the covariances are wanted as they are.
+    compare_all : callable or None
+        Two descriptions -> EdgeValues of all pairs of their patches, (a, b) each, and
+        which pairs are better left to `compare`; for graphs with most of the pairs.
+    needs_points : bool
+        True if Gaussians are not enough.
+    n_directions : float or None
+        What the parameter of that name means where it is None.
+    work : callable or None
+        Description -> numbers a pair takes to compare, where they are more than a few
+        times those that describe it.
     """
 
     describe: Callable[[Patches], Any]
     compare: Callable[[Any, Any], Any]
     needs_gaussians: bool = True
     regularized: bool = True
+    compare_all: Callable[[Any, Any], tuple[EdgeValues, Array]] | None = None
+    needs_points: bool = False
+    n_directions: float | None = None
+    work: Callable[[Any], int] | None = None
 
 
 DISSIMILARITIES = {
@@ -56,8 +93,22 @@ DISSIMILARITIES = {
         describe_euclidean, compare_euclidean, needs_gaussians=False
     ),
     "kl": Dissimilarity(describe_kl, compare_kl),
+    "bhattacharyya": Dissimilarity(describe_overlap, compare_bhattacharyya),
+    "hellinger": Dissimilarity(describe_overlap, compare_hellinger),
+    "cauchy_schwarz": Dissimilarity(describe_overlap, compare_cauchy_schwarz),
+    "wasserstein": Dissimilarity(describe_wasserstein, compare_wasserstein),
+    "fisher_rao": Dissimilarity(describe_fisher_rao, compare_fisher_rao),
+    "kde": Dissimilarity(
+        describe_kde, compare_kde, needs_points=True, work=work_of_kde
+    ),
     "curvature": Dissimilarity(
-        describe_directions, compare_directions, regularized=False
+        describe_directions,
+        compare_directions,
+        regularized=False,
+        compare_all=compare_all_directions,
+    ),
+    "principal_angles": Dissimilarity(
+        describe_tangents, compare_tangents, regularized=False, n_directions=EXPLAINED
     ),
 }
 
@@ -117,6 +168,24 @@ def compare_pairs(
     EdgeValues
         (E,) numbers, finite and not negative.
     """
+    n_left, n_right = (_arrays(ends)[0].shape[0] for ends in (left, right))
+    if dissimilarity.compare_all and source.size > n_left * n_right // MOST:
+        values = _compare_rows(dissimilarity, left, right, source, target, n_jobs)
+    else:
+        values = _compare_listed(dissimilarity, left, right, source, target, n_jobs)
+    _check_lengths(np.asarray(values.label_free), source, target)
+    return values
+
+
+def _compare_listed(
+    dissimilarity: Dissimilarity,
+    left: Description | Patches,
+    right: Description | Patches,
+    source: np.ndarray,
+    target: np.ndarray,
+    n_jobs: int | None = None,
+) -> EdgeValues:
+    """Compare pair by pair, in blocks of pairs."""
     arrays = _arrays(left)
     xp = array_namespace(arrays[0])
 
@@ -128,17 +197,68 @@ def compare_pairs(
         return values if isinstance(values, EdgeValues) else EdgeValues(values)
 
     per_pair = 4 * 8 * sum(math.prod(part.shape[1:]) for part in arrays)
-    parts = map_blocks(compare, source.size, per_pair, n_jobs)
-    values = EdgeValues(
-        *(
-            None if part[0] is None else xp.concat(part)
-            for part in zip(
-                *((v.label_free, v.within, v.between) for v in parts), strict=True
-            )
+    if dissimilarity.work is not None:
+        per_pair += 8 * dissimilarity.work(left)
+    return _join(map_blocks(compare, source.size, per_pair, n_jobs), xp)
+
+
+def _compare_rows(
+    dissimilarity: Dissimilarity,
+    left: Any,
+    right: Any,
+    source: np.ndarray,
+    target: np.ndarray,
+    n_jobs: int | None,
+) -> EdgeValues:
+    """Compare blocks of rows with all they reach, and pick the pairs; sorted sources.
+
+    Only the picked values outlive a block, so a nearly complete graph costs the memory
+    of its edges.
+    """
+    xp = array_namespace(left[0])
+    n_left, n_right = left[0].shape[0], right[0].shape[0]
+    compare_all = dissimilarity.compare_all
+    assert compare_all is not None
+
+    def compare(block: slice) -> EdgeValues:
+        here = slice(*np.searchsorted(source, [block.start, block.stop]))
+        i, j = source[here], target[here]
+        low, high = (int(j.min()), int(j.max()) + 1) if j.size else (0, 1)
+        table, doubtful = compare_all(
+            tuple(part[block, ...] for part in left),
+            tuple(part[low:high, ...] for part in right),
         )
-    )
-    _check_lengths(np.asarray(values.label_free), source, target)
-    return values
+        place = (i - block.start) * (high - low) + j - low
+        picked = _map_parts(lambda part: _pick(part, place), table)
+        again = np.flatnonzero(np.asarray(_pick(doubtful, place)))
+        if not again.size:
+            return picked
+        exact = _compare_listed(dissimilarity, left, right, i[again], j[again])
+        position = np.arange(i.size)
+        position[again] = i.size + np.arange(again.size)
+        both = _join([picked, exact], xp)
+        return _map_parts(lambda part: _pick(part, position), both)
+
+    return _join(map_blocks(compare, n_left, 8 * 8 * n_right, n_jobs), xp)
+
+
+def _pick(values: Array, place: np.ndarray) -> Array:
+    """Return the values at these places of the flattened array."""
+    xp = array_namespace(values)
+    places = xp.asarray(place, device=values.device)
+    return xp.take(xp.reshape(values, (-1,)), places)
+
+
+def _map_parts(function: Callable[[Array], Array], values: EdgeValues) -> EdgeValues:
+    """Apply a function to every part of the values that is there."""
+    parts = (values.label_free, values.within, values.between)
+    return EdgeValues(*(None if part is None else function(part) for part in parts))
+
+
+def _join(blocks: list[EdgeValues], xp: Any) -> EdgeValues:
+    """Put the values of consecutive blocks of pairs in one."""
+    parts = zip(*((v.label_free, v.within, v.between) for v in blocks), strict=True)
+    return EdgeValues(*(None if part[0] is None else xp.concat(part) for part in parts))
 
 
 def _arrays(description: Description | Patches) -> Description:

@@ -8,9 +8,12 @@ returns one number per pair. Adding one is two functions and a row in the table 
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ._arrays import Array, array_namespace
+from ._blocks import fill_blocks
 from .patches import Patches, check_invertible, identity_like
 
 Description = tuple[Array, ...]
@@ -33,23 +36,44 @@ def describe_kl(patches: Patches) -> Description:
 
     Dense patches give (mean, Σ packed, Σ⁻¹ packed). A symmetric matrix is packed as
     its upper triangle, and the off-diagonal entries of Σ⁻¹ count twice, so that the
-    trace of a product is a plain inner product over m(m+1)/2 numbers.
+    trace of a product is a plain inner product over m(m+1)/2 numbers; of diagonal
+    patches the m variances and their inverses are enough.
 
     Factored patches Σ = FᵀF + ε I give (mean, F, B, ε, ||F||², ||B||²) with
-    B = L⁻¹F, LLᵀ = ε I + FFᵀ; by Woodbury Σ⁻¹ = (I - BᵀB)/ε.
+    B = L⁻¹F, LLᵀ = ε I + FFᵀ; by Woodbury Σ⁻¹ = (I - BᵀB)/ε. Where the packed matrices
+    take less room than the factors, these are given instead: pairs are compared faster.
     """
     check_invertible(patches)
+    n, m = patches.mean.shape
+    if patches.diagonal is not None:
+        return patches.mean, patches.diagonal, 1 / patches.diagonal
+    rank = m if patches.dense is not None else patches.factor.shape[1]
+    if m < 2 * rank:  # packed matrices are smaller than factors
+        work = partial(_describe_dense, patches)
+        return patches.mean, *fill_blocks(work, n, 8 * 5 * m * m)
+    work = partial(_describe_factors, patches)
+    whitened, *norms = fill_blocks(work, n, 8 * rank * (3 * rank + 4 * m))
+    return patches.mean, patches.factor, whitened, patches.noise, *norms
+
+
+def _describe_dense(patches: Patches, block: slice) -> Description:
+    """Return Σ and Σ⁻¹ packed."""
     xp = array_namespace(patches.mean)
-    if patches.dense is not None:
-        precision = xp.linalg.inv(patches.dense)
-        precision = (precision + xp.matrix_transpose(precision)) / 2
-        doubled = 2 * precision - precision * identity_like(precision)
-        return patches.mean, _pack(patches.dense), _pack(doubled)
-    factor, noise = patches.factor, patches.noise
+    covariance = patches.rows(block).covariance
+    precision = xp.linalg.inv(covariance)
+    precision = (precision + xp.matrix_transpose(precision)) / 2
+    doubled = 2 * precision - precision * identity_like(precision)
+    return _pack(covariance), _pack(doubled)
+
+
+def _describe_factors(patches: Patches, block: slice) -> Description:
+    """Return B and the squared norms of F and B."""
+    xp = array_namespace(patches.mean)
+    factor, noise = patches.factor[block, ...], patches.noise[block][:, None, None]
     gram = xp.matmul(factor, xp.matrix_transpose(factor))
-    lower = xp.linalg.cholesky(gram + noise[:, None, None] * identity_like(gram))
+    lower = xp.linalg.cholesky(gram + noise * identity_like(gram))
     whitened = xp.linalg.solve(lower, factor)
-    return patches.mean, factor, whitened, noise, _square(factor), _square(whitened)
+    return whitened, _square(factor), _square(whitened)
 
 
 def compare_kl(left: Description, right: Description) -> Array:
@@ -67,12 +91,15 @@ def _kl_dense(left: Description, right: Description) -> Array:
     xp = array_namespace(left[0])
     mean_i, cov_i, precision_i = left
     mean_j, cov_j, precision_j = right
-    traces = xp.sum((cov_i - cov_j) * (precision_j - precision_i), axis=-1)
+    traces = xp.vecdot(cov_i - cov_j, precision_j - precision_i)
     delta = mean_i - mean_j
-    row, column = _upper_triangle(delta)
-    outer = xp.take(delta, row, axis=1) * xp.take(delta, column, axis=1)
-    means = xp.sum(outer * (precision_i + precision_j), axis=-1)
-    return _not_negative((traces + means) / 4)
+    if cov_i.shape == delta.shape:  # diagonal, or one feature
+        outer = delta * delta
+    else:
+        row, column = _upper_triangle(delta)
+        outer = xp.take(delta, row, axis=1) * xp.take(delta, column, axis=1)
+    means = xp.vecdot(outer, precision_i + precision_j)
+    return not_negative((traces + means) / 4)
 
 
 def _kl_factored(left: Description, right: Description) -> Array:
@@ -80,7 +107,7 @@ def _kl_factored(left: Description, right: Description) -> Array:
     delta = left[0] - right[0]
     one_way = _trace_and_mean(left, right, delta, m)
     other_way = _trace_and_mean(right, left, delta, m)
-    return _not_negative((one_way + other_way) / 4 - m / 2)
+    return not_negative((one_way + other_way) / 4 - m / 2)
 
 
 def _trace_and_mean(
@@ -97,7 +124,7 @@ def _trace_and_mean(
     return (trace + mean) / noise
 
 
-def _not_negative(values: Array) -> Array:
+def not_negative(values: Array) -> Array:
     """Clip rounding below zero: a divergence is never negative."""
     xp = array_namespace(values)
     return xp.where(values > 0, values, xp.zeros_like(values))

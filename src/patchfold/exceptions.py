@@ -32,6 +32,10 @@ class NegativeEigenvalueWarning(PatchfoldWarning):
     """The geodesics have fewer Euclidean dimensions than were asked for."""
 
 
+class LabelBlendWarning(PatchfoldWarning):
+    """`label_blend` puts training labels into the training picture."""
+
+
 class MemoryBudgetError(MemoryError):
     """The work would not fit in memory, and was not begun."""
 

@@ -1,4 +1,4 @@
-"""Neighbours and lengths -> graphs: edges, weights, Laplacians, shortest paths.
+"""Neighbours and lengths -> graphs: edges, weights, Laplacians.
 
 Conventions, stated here only:
 
@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components, dijkstra
+from scipy.sparse.csgraph import connected_components
 
-from ._blocks import map_blocks
 from ._types import EdgeList, Pairs
 from .exceptions import VanishingWeightsWarning, warn
 
 WEAK_WEIGHT = 1e-10
 """An edge weight below this part of the largest does not hold a graph together."""
+
+DENSE = 8
+"""A relation of more than this part of all pairs is put in a table of all pairs."""
 
 VANISHING = 500.0
 """Beyond this d²/t for every edge, exp(-d²/t) is close to the smallest numbers."""
@@ -40,22 +42,56 @@ def undirected_union(indices: np.ndarray) -> Pairs:
 
 def pairs_from_directed(n: int, row: np.ndarray, column: np.ndarray) -> Pairs:
     """List the edges of a directed relation "column is a neighbour of row"."""
-    order = np.argsort(row, kind="stable")
-    row, column = row[order].astype(np.int64), column[order].astype(np.int64)
-    key = np.minimum(row, column) * n + np.maximum(row, column)
-    unique, edge = np.unique(key, return_inverse=True)
-    source, target = np.divmod(unique, n)
-    return Pairs(n, source, target, row, column, edge)
+    if (row[1:] < row[:-1]).any():
+        order = np.argsort(row, kind="stable")
+        row, column = row[order], column[order]
+    if row.size > n * n // DENSE:
+        source, target = _from_table(n, row, column)
+    else:
+        low, high = np.minimum(row, column), np.maximum(row, column)
+        key = low * np.int64(n) + high
+        key.sort()
+        first = np.ones(key.size, dtype=bool)
+        np.not_equal(key[1:], key[:-1], out=first[1:])
+        source, target = np.divmod(key[first], n)
+    return Pairs(n, source, target, row, column)
+
+
+def _from_table(
+    n: int, row: np.ndarray, column: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the edges in a table of all pairs: no sorting, a byte per pair."""
+    table = np.zeros((n, n), dtype=bool)
+    table[row, column] = True
+    table |= table.T
+    source, target = np.nonzero(np.triu(table, k=1))
+    return source, target
 
 
 def complete_graph(n: int) -> Pairs:
     """List all pairs of n samples, each sample a neighbour of every other."""
-    source, target = np.triu_indices(n, k=1)
-    every = np.arange(source.size)
-    row, column = np.concatenate([source, target]), np.concatenate([target, source])
-    edge = np.concatenate([every, every])
-    order = np.lexsort((column, row))
-    return Pairs(n, source, target, row[order], column[order], edge[order])
+    row, column = np.nonzero(~np.eye(n, dtype=bool))
+    above = row < column
+    return Pairs(n, row[above], column[above], row, column)
+
+
+def find_pieces(
+    n: int, source: np.ndarray, target: np.ndarray
+) -> tuple[int, np.ndarray]:
+    """Count and label the connected components of n samples and these edges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> count, labels = find_pieces(4, np.array([0, 1]), np.array([1, 2]))
+    >>> count, labels.tolist()
+    (2, [0, 0, 0, 1])
+    """
+    degree = np.bincount(source, minlength=n) + np.bincount(target, minlength=n)
+    if 2 * degree.min() >= n - 1:  # a piece of at most n/2 samples has no such degree
+        return 1, np.zeros(n, dtype=np.int32)
+    graph = sp.coo_array((np.ones(source.size), (source, target)), shape=(n, n))
+    return connected_components(graph, directed=False)
 
 
 def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[np.ndarray, float]:
@@ -77,9 +113,7 @@ def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[np.ndarray, floa
         zero = nearest if nearest / kernel_width > VANISHING else 0.0
         weights = np.exp((zero - squared) / kernel_width)
     ends = edges.pairs.source[strong], edges.pairs.target[strong]
-    n = edges.pairs.n_samples
-    held = sp.coo_array((np.ones(strong.sum()), ends), shape=(n, n))
-    pieces = connected_components(held, directed=False)[0]
+    pieces, _ = find_pieces(edges.pairs.n_samples, *ends)
     if pieces > 1:
         median = float(np.median(squared))
         remedy = (
@@ -97,6 +131,13 @@ def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[np.ndarray, floa
     return np.maximum(weights, np.finfo(float).tiny), zero
 
 
+def resolve_width(kernel_width: float | str, lengths: np.ndarray) -> float:
+    """Return the t that `kernel_width` stands for; "auto" is the median of d²."""
+    if kernel_width == "auto":
+        return median_square(lengths)
+    return float(kernel_width)
+
+
 def median_square(lengths: np.ndarray) -> float:
     """Return the median of d², of those above 0 if it is 0, and 1 if all are."""
     squared = lengths**2
@@ -110,21 +151,3 @@ def laplacian(weights: sp.csr_array) -> tuple[sp.csr_array, np.ndarray]:
     """Return L = D - W and the degrees."""
     degrees = np.asarray(weights.sum(axis=1)).ravel()
     return (sp.diags_array(degrees) - weights).tocsr(), degrees
-
-
-def geodesics(
-    graph: sp.csr_array,
-    sources: np.ndarray | None = None,
-    *,
-    n_jobs: int | None = None,
-) -> np.ndarray:
-    """Return shortest-path lengths from the sources (default: all) to every sample.
-
-    Stored zeros are edges of length zero.
-    """
-    starts = np.arange(graph.shape[0]) if sources is None else sources
-
-    def run(block: slice) -> np.ndarray:
-        return dijkstra(graph, directed=True, indices=starts[block])
-
-    return np.concatenate(map_blocks(run, starts.size, 8 * graph.shape[0], n_jobs))

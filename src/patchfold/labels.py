@@ -1,21 +1,25 @@
 """Labels -> edge lengths: what the class of two samples does to the edge between them.
 
-A label rule sees the values of an edge and whether its ends share a class. An edge with
-an unlabelled end (`y == -1`) follows the label-free value, whatever the rule.
+A label rule is a row of `LABEL_RULES`. It sees the values of an edge and whether its
+ends share a class. An edge with an unlabelled end (`y == -1`) stays, with its
+label-free value, whatever the rule.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._types import EdgeValues
+from ._types import EdgeValues, Pairs
+from .exact_search import search_all
+from .graph import pairs_from_directed
 
 UNLABELLED = -1
-LABEL_RULES = ("klap",)
 
 
 def encode_labels(y: Any, n_samples: int, estimator_name: str) -> np.ndarray:
@@ -64,11 +68,60 @@ def _is_missing(labels: np.ndarray) -> np.ndarray:
     return absent(labels).astype(bool)
 
 
-def refuse_label_rule(rule: str) -> NoReturn:
-    """Raise ValueError: the dissimilarity offers nothing to choose from."""
+@dataclass(frozen=True)
+class LabelRule:
+    """What the classes of two samples do to the edge between them.
+
+    Attributes
+    ----------
+    lengths : callable or None
+        EdgeValues -> lengths for edges within a class, and between classes. None leaves
+        lengths as they are.
+    needs_euclidean : bool
+        Whether that takes the Euclidean lengths of the edges as well.
+    removes_edges : bool
+        Whether edges between classes are removed before anything is measured.
+    """
+
+    lengths: Callable[[EdgeValues], tuple[Any, Any]] | None = None
+    needs_euclidean: bool = False
+    removes_edges: bool = False
+
+
+def _klap(values: EdgeValues) -> tuple[Any, Any]:
+    """KLAP, eq. 50: the smallest curvature, or the sum of the two largest."""
+    if values.within is None or values.between is None:
+        raise ValueError(
+            "label_rule='klap' is defined on curvatures; set "
+            "dissimilarity='curvature', or label_rule=None."
+        )
+    return values.within, values.between
+
+
+def _entropic(values: EdgeValues) -> tuple[Any, Any]:
+    """Supervised ELAP: the smaller of Euclidean and dissimilarity, or their sum."""
+    pair = np.asarray(values.label_free), np.asarray(values.euclidean)
+    return np.minimum(*pair), np.add(*pair)
+
+
+LABEL_RULES = {
+    "klap": LabelRule(_klap),
+    "entropic": LabelRule(_entropic, needs_euclidean=True),
+    "within": LabelRule(removes_edges=True),
+}
+"""The rules by name: KLAP's own, and what the ELAP and PELLE papers propose."""
+
+
+def get_label_rule(rule: str | None) -> LabelRule:
+    """Return the table row of a name; without one, a rule that does nothing."""
+    return LabelRule() if rule is None else LABEL_RULES[rule]
+
+
+def refuse_precomputed(rule: str) -> NoReturn:
+    """Raise ValueError: a matrix of dissimilarities has neither patches nor samples."""
     raise ValueError(
-        f"label_rule={rule!r} is defined on curvatures; set "
-        "dissimilarity='curvature', or label_rule=None."
+        f"label_rule={rule!r} needs samples, and dissimilarity='precomputed' has only "
+        "a matrix; pass samples with another dissimilarity, or set label_rule=None."
     )
 
 
@@ -82,18 +135,71 @@ def apply_label_rule(
 
     Parameters
     ----------
-    rule : {"klap"} or None
-        KLAP's eq. 50 takes the smallest curvature within a class and the sum of the
-        largest between classes. None ignores labels.
+    rule : {"klap", "entropic", "within"} or None
+        A row of `LABEL_RULES`. None ignores labels.
     values : EdgeValues
         What the dissimilarity says of the edges.
     source, target : int arrays (E,)
         Class codes of the ends; needed by a rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> values = EdgeValues(np.full(3, 0.5), euclidean=np.array([0.2, 2.0, 2.0]))
+    >>> classes = np.array([0, 0, 1]), np.array([0, 1, -1])
+    >>> apply_label_rule("entropic", values, *classes).tolist()
+    [0.2, 2.5, 0.5]
     """
-    if rule is None:
+    lengths = get_label_rule(rule).lengths
+    if lengths is None:
         return np.asarray(values.label_free)
-    if values.within is None or values.between is None:
-        refuse_label_rule(rule)
+    within, between = lengths(values)
     labelled = (source != UNLABELLED) & (target != UNLABELLED)
-    by_class = np.where(source == target, values.within, values.between)
+    by_class = np.where(source == target, within, between)
     return np.where(labelled, by_class, values.label_free)
+
+
+def remove_edges_between(
+    pairs: Pairs, classes: np.ndarray, X: np.ndarray, *, n_jobs: int | None = None
+) -> Pairs:
+    """Remove the edges whose ends are of two classes.
+
+    A sample with no neighbour left gets the nearest one of its own class, or without a
+    label. Only a class of a single sample can be left without an edge.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        The graph.
+    classes : int array (n,)
+        Class codes.
+    X : array (n, m)
+        Samples.
+    n_jobs : int or None
+        Number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from patchfold.graph import complete_graph
+    >>> left = remove_edges_between(
+    ...     complete_graph(3), np.array([0, 1, -1]), np.eye(3)
+    ... )
+    >>> list(zip(left.source.tolist(), left.target.tolist()))
+    [(0, 2), (1, 2)]
+    """
+    ends = classes[pairs.row], classes[pairs.column]
+    kept = (ends[0] == ends[1]) | (ends[0] == UNLABELLED) | (ends[1] == UNLABELLED)
+    rows, columns = [pairs.row[kept]], [pairs.column[kept]]
+    alone = np.bincount(rows[0], minlength=pairs.n_samples) == 0
+    for label in np.unique(classes[alone]):
+        lost = np.flatnonzero(alone & (classes == label))
+        own = np.flatnonzero((classes == label) | (classes == UNLABELLED))
+        if own.size > 1:
+            place = np.searchsorted(own, lost)
+            found = search_all(X[lost], X[own], 1, own=place, n_jobs=n_jobs)
+            rows.append(lost)
+            columns.append(own[found.indices[:, 0]])
+    return pairs_from_directed(
+        pairs.n_samples, np.concatenate(rows), np.concatenate(columns)
+    )

@@ -17,21 +17,20 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.neighbors import NearestNeighbors
+from sklearn.base import clone
 
-from ._blocks import map_blocks
-from ._distances import Products, squared_distances
+from ._distances import squared_distances, squared_distances_to
+from ._ranking import first_of_each_row, in_rows
 from ._types import Neighborhoods
+from .cell_search import Cells, build_cells, find_candidates
+from .exact_search import SPARE, search_all
 from .exceptions import NeighborCountWarning, warn
 
-TIE_BITS = 40
-"""Squared distances that agree to this many binary digits are ties."""
+EXACT_LIMIT = 30_000
+"""Up to this many samples "auto" is the exact search."""
 
-FEW = 1000
-"""Up to this many samples all pairs are compared by plain matrix products."""
-
-SPARE = 8
-"""Candidates beyond the K wanted, so that few rows with ties have to look further."""
+SMALL_PART = 50
+"""Cells pay where K is less than this part of the samples; beyond, all are compared."""
 
 
 def resolve_n_neighbors(n_neighbors: int | float, n_samples: int) -> int:
@@ -56,6 +55,37 @@ def resolve_n_neighbors(n_neighbors: int | float, n_samples: int) -> int:
     return int(min(n_neighbors, n_samples - 1))
 
 
+def choose_search(
+    algorithm: Any, X: np.ndarray, n_neighbors: int, *, n_jobs: int | None = None
+) -> Any:
+    """Make ready what the neighbours of `X`, and of new samples, are searched with.
+
+    Parameters
+    ----------
+    algorithm : {"auto", "exact", "approximate"} or KNN transformer
+        "auto" is approximate beyond 30,000 samples, if K is a small part of them. A
+        transformer is cloned.
+    X : array (n, m)
+        Samples.
+    n_neighbors : int
+        How many neighbours K.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    Cells, KNN transformer or None
+        None is the exact search.
+    """
+    if not isinstance(algorithm, str):
+        return clone(algorithm)
+    n = X.shape[0]
+    few = SMALL_PART * (n_neighbors + 1 + SPARE) <= n
+    if algorithm == "approximate" or (algorithm == "auto" and n > EXACT_LIMIT):
+        return build_cells(X, n_neighbors, n_jobs=n_jobs) if few else None
+    return None
+
+
 def find_neighbors(
     X: np.ndarray,
     n_neighbors: int,
@@ -71,10 +101,10 @@ def find_neighbors(
         Samples.
     n_neighbors : int
         How many neighbours K, at most n - 1.
-    algorithm : {"auto", "exact"} or KNN transformer
-        "exact" (also "auto") compares all pairs. A transformer is anything shaped
-        like scikit-learn's `KNeighborsTransformer`; it is asked for `n_neighbors` at
-        least, if it takes that parameter, and fitted here.
+    algorithm : str, KNN transformer, or what `choose_search` returned
+        "exact" (or None) compares all pairs. A transformer is anything shaped like
+        scikit-learn's `KNeighborsTransformer`; it is asked for `n_neighbors` at least,
+        if it takes that parameter, and fitted here.
     n_jobs : int or None
         Number of threads.
 
@@ -90,12 +120,17 @@ def find_neighbors(
     >>> find_neighbors(X, 2).indices.tolist()
     [[1, 2], [0, 2], [1, 0], [2, 1]]
     """
-    if not isinstance(algorithm, str):
-        if algorithm.get_params().get("n_neighbors", n_neighbors) < n_neighbors:
-            algorithm.set_params(n_neighbors=n_neighbors)
-        graph = algorithm.fit_transform(X)
-        return _nearest_stored(graph, X, X, n_neighbors, training=True)
-    return _exact(X, X, n_neighbors, training=True, n_jobs=n_jobs)
+    if isinstance(algorithm, str):
+        algorithm = choose_search(algorithm, X, n_neighbors, n_jobs=n_jobs)
+    own = np.arange(X.shape[0])
+    if algorithm is None:
+        return search_all(X, X, n_neighbors, own=own, n_jobs=n_jobs)
+    if isinstance(algorithm, Cells):
+        return _search_cells(algorithm, X, X, n_neighbors, own, n_jobs)
+    if algorithm.get_params().get("n_neighbors", n_neighbors) < n_neighbors:
+        algorithm.set_params(n_neighbors=n_neighbors)
+    graph = algorithm.fit_transform(X)
+    return _nearest_stored(graph, X, X, n_neighbors, training=True)
 
 
 def find_query_neighbors(
@@ -118,8 +153,8 @@ def find_query_neighbors(
         Training samples.
     n_neighbors : int
         How many neighbours K.
-    search : fitted KNN transformer or None
-        The transformer that was fitted on `X`, if one was used.
+    search : Cells, fitted KNN transformer or None
+        What the neighbours of `X` were searched with; None is the exact search.
     n_jobs : int or None
         Number of threads.
 
@@ -128,94 +163,31 @@ def find_query_neighbors(
     Neighborhoods
         Indices into `X` and distances, (q, K) each.
     """
-    if search is not None:
-        return _nearest_stored(
-            search.transform(queries), queries, X, n_neighbors, training=False
-        )
-    return _exact(queries, X, n_neighbors, training=False, n_jobs=n_jobs)
+    if search is None:
+        return search_all(queries, X, n_neighbors, n_jobs=n_jobs)
+    if isinstance(search, Cells):
+        return _search_cells(search, queries, X, n_neighbors, None, n_jobs)
+    graph = search.transform(queries)
+    return _nearest_stored(graph, queries, X, n_neighbors, training=False)
 
 
-def _exact(
-    queries: np.ndarray,
-    X: np.ndarray,
-    n_neighbors: int,
-    *,
-    training: bool,
-    n_jobs: int | None,
-) -> Neighborhoods:
-    """Search all samples: a few too many by scikit-learn, then exact distances.
-
-    A row is settled if the farthest of its candidates is surely beyond its K-th
-    neighbour; ties may leave some that are not, and those are compared with everybody.
-    """
-    n, n_wanted = X.shape[0], n_neighbors + int(training) + SPARE
-    if n <= max(FEW, n_wanted):
-        every = np.arange(queries.shape[0])
-        return _among_all(queries, X, n_neighbors, every if training else None, n_jobs)
-    search = NearestNeighbors(n_neighbors=n_wanted, algorithm="brute", n_jobs=n_jobs)
-    column = search.fit(X).kneighbors(queries, return_distance=False).ravel()
-    row = np.repeat(np.arange(queries.shape[0]), n_wanted)
-    exact = squared_distances(queries, X, row, column, n_jobs=n_jobs)
-    others = np.where(row == column, np.inf, exact) if training else exact
-    indices, squared = _first_of_each_row(row, column, others, n_neighbors)
-    slack = Products(queries, X).slack(slice(0, queries.shape[0]))
-    reach = exact.reshape(-1, n_wanted).max(axis=1)
-    unsettled = np.flatnonzero(~(_beyond(squared[:, -1], slack) < reach))
-    if unsettled.size:
-        own = unsettled if training else None
-        rest = _among_all(queries[unsettled], X, n_neighbors, own, n_jobs)
-        indices[unsettled], squared[unsettled] = rest.indices, rest.distances**2
-    return Neighborhoods(indices, np.sqrt(squared))
-
-
-def _among_all(
+def _search_cells(
+    cells: Cells,
     queries: np.ndarray,
     X: np.ndarray,
     n_neighbors: int,
     own: np.ndarray | None,
     n_jobs: int | None,
 ) -> Neighborhoods:
-    """Compare with every sample: candidates by matrix products, then exact distances.
-
-    `own` tells which sample each query is itself, for training samples.
-    """
-    products = Products(queries, X)
-
-    def search(block: slice) -> tuple[np.ndarray, np.ndarray]:
-        squared = products.squared(block)
-        if own is not None:
-            squared[np.arange(block.stop - block.start), own[block]] = np.inf
-        kth = np.partition(squared, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
-        limit = _beyond(np.maximum(kth, 0), products.slack(block))
-        row, column = np.nonzero(squared <= limit[:, None])
-        exact = products.exact(row + block.start, column)
-        return _first_of_each_row(row, column, exact, n_neighbors)
-
-    found = map_blocks(search, queries.shape[0], 3 * 8 * X.shape[0], n_jobs)
-    indices = np.concatenate([part[0] for part in found])
-    squared = np.concatenate([part[1] for part in found])
+    """Search the nearest cells: distances and ties as in the exact search."""
+    n_wanted = n_neighbors + 1 + SPARE
+    column = find_candidates(cells, queries, n_wanted, n_jobs=n_jobs)
+    squared = squared_distances_to(queries, X, column, n_jobs=n_jobs)
+    squared[:, 1:][column[:, 1:] == column[:, :-1]] = np.inf
+    if own is not None:
+        squared[column == own[:, None]] = np.inf
+    indices, squared = first_of_each_row(column, squared, n_neighbors)
     return Neighborhoods(indices, np.sqrt(squared))
-
-
-def _beyond(kth: np.ndarray, slack: np.ndarray) -> np.ndarray:
-    """Return a squared distance that no tie with the K-th neighbour exceeds."""
-    return kth * (1 + 4 * 2.0**-TIE_BITS) + slack
-
-
-def _first_of_each_row(
-    row: np.ndarray, column: np.ndarray, squared: np.ndarray, n_neighbors: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Keep the first K candidates of each row by (distance, index).
-
-    `row` is sorted, and every row has at least K candidates.
-    """
-    counts = np.bincount(row)
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    mantissa, exponent = np.frexp(squared)
-    rounded = np.ldexp(np.rint(np.ldexp(mantissa, TIE_BITS)), exponent - TIE_BITS)
-    order = np.lexsort((column, rounded, row))
-    kept = order[starts[:, None] + np.arange(n_neighbors)]
-    return column[kept], squared[kept]
 
 
 def _nearest_stored(
@@ -246,5 +218,6 @@ def _nearest_stored(
             "raise its n_neighbors or lower ours."
         )
     exact = squared_distances(queries, X, row, column)
-    column, squared = _first_of_each_row(row, column, exact, n_neighbors)
+    candidates = in_rows(row, column, exact, stored.shape[0])
+    column, squared = first_of_each_row(*candidates, n_neighbors)
     return Neighborhoods(column, np.sqrt(squared))

@@ -2,14 +2,7 @@
 
 The patch of sample i is x_i with its K neighbours (or the neighbours alone when
 `include_center=False`); its covariance has divisor "points - 1" and is regularised by
-one rule for every patch alike,
-
-    Σ <- (1 - γ) Σ + γ (tr Σ / m) I + ρ v̄ I,
-
-with γ = `shrinkage`, ρ = `ridge` and v̄ the mean variance of the features. A switch at
-some condition number would make dissimilarities jump; this does not. Where γ or ρ is
-positive, a few units of rounding of the patch's own spread are added too, so that a
-patch that is very long in one direction stays invertible.
+one rule for every patch alike, that of `covariance.py`.
 
 A patch with no more points than features has a covariance of low rank. It is then kept
 as its centred points, the m x m matrices are never formed, and Σ = AᵀA + ε I.
@@ -17,19 +10,26 @@ as its centred points, the m x m matrices are never formed, and Σ = AᵀA + ε 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
-from ._arrays import Array, array_namespace
-from ._blocks import map_blocks
+import numpy as np
+
+from ._arrays import Array, array_namespace, identity_like
+from ._blocks import fill_blocks, map_blocks
+from .covariance import CovarianceModel, Shapes
 from .exceptions import DegeneratePatchWarning, SingularPatchError, warn
+from .moments import moments_of_most
+from .robust import robust_points
 
 
 @dataclass(frozen=True)
 class Patches:
     """Local Gaussians, one per sample; what a dissimilarity compares.
 
-    Exactly one of `dense` and `factor` is present where there are Gaussians at all
-    ("euclidean" needs only the centres).
+    Exactly one of `dense`, `factor` and `diagonal` is present where there are Gaussians
+    at all ("euclidean" needs only the centres).
 
     Attributes
     ----------
@@ -43,6 +43,12 @@ class Patches:
         Centred and scaled points A, with covariance AᵀA + noise I.
     noise : array (n,) or None
         The isotropic part ε that regularisation added.
+    diagonal : array (n, m) or None
+        Regularised variances, where covariances are diagonal.
+    n_directions : array (n,) or None
+        Leading directions a patch keeps, where not all of them.
+    points : array (n, p, m) or None
+        The points of the patches, where the dissimilarity asks for them.
     """
 
     center: Array
@@ -50,12 +56,17 @@ class Patches:
     dense: Array = None
     factor: Array = None
     noise: Array = None
+    diagonal: Array = None
+    n_directions: Array = None
+    points: Array = None
 
     @property
     def covariance(self) -> Array:
-        """Regularised covariances (n, m, m), formed here if they are kept factored."""
+        """Regularised covariances (n, m, m), formed here if they are kept otherwise."""
         if self.dense is not None:
             return self.dense
+        if self.diagonal is not None:
+            return self.diagonal[:, :, None] * identity_like(self.diagonal)
         xp = array_namespace(self.factor)
         gram = xp.matmul(xp.matrix_transpose(self.factor), self.factor)
         return gram + self.noise[:, None, None] * identity_like(gram)
@@ -63,10 +74,18 @@ class Patches:
     def take(self, indices: Array) -> Patches:
         """Return the patches at these positions, in this order."""
         xp = array_namespace(self.center)
+        return self._map(lambda value: xp.take(value, indices, axis=0))
+
+    def rows(self, block: slice) -> Patches:
+        """Return a run of consecutive patches, where possible without a copy."""
+        return self._map(lambda value: value[block, ...])
+
+    def _map(self, function: Callable[[Array], Array]) -> Patches:
+        """Apply a function to every part that is there."""
         present = {f.name: getattr(self, f.name) for f in fields(self)}
         return Patches(
             **{
-                name: None if value is None else xp.take(value, indices, axis=0)
+                name: None if value is None else function(value)
                 for name, value in present.items()
             }
         )
@@ -86,9 +105,13 @@ def fit_patches(
     indices: Array,
     *,
     include_center: bool = True,
-    shrinkage: float = 0.1,
+    shrinkage: float | str = 0.1,
     ridge: float = 1e-6,
     variance: float = 1.0,
+    covariance: str = "full",
+    n_directions: float | None = None,
+    keep_points: bool = False,
+    warn_identical: bool = True,
     n_jobs: int | None = None,
 ) -> Patches:
     """Fit a Gaussian to every neighbourhood.
@@ -103,10 +126,20 @@ def fit_patches(
         Neighbours of each centre, as rows of X.
     include_center : bool
         Whether the centre is a point of its own patch.
-    shrinkage, ridge : float
-        γ and ρ of the rule at the top of this module.
+    shrinkage : float or {"oas", "ledoit_wolf"}
+        γ of the rule in `covariance.py`.
+    ridge : float
+        ρ of that rule.
     variance : float
         v̄, from `mean_variance` of the training samples.
+    covariance : {"full", "diagonal", "robust"}
+        Model of a covariance; "robust" replaces the mean as well.
+    n_directions : int, float or None
+        Leading directions to keep, or the part of the variance they must explain.
+    keep_points : bool
+        Whether the patches carry their points.
+    warn_identical : bool
+        Whether to warn of patches of identical points.
     n_jobs : int or None
         Number of threads.
 
@@ -127,10 +160,13 @@ def fit_patches(
     n_patches, n_neighbors = indices.shape
     m = X.shape[1]
     n_points = n_neighbors + int(include_center)
-    divisor = max(n_points - 1, 1)
-    low_rank = n_points <= m
+    model = CovarianceModel(shrinkage, ridge, variance, covariance, n_directions)
+    by_sums = n_points > m and not (keep_points or model.needs_points)
+    if by_sums and isinstance(X, np.ndarray) and 2 * n_neighbors > X.shape[0]:
+        settings = (model, include_center, warn_identical, n_jobs)
+        return _fit_to_most(centers, X, indices, *settings)
 
-    def fit(block: slice) -> tuple[Array, Array, Array, Array]:
+    def fit(block: slice) -> tuple[Array, ...]:
         rows = indices[block, :]
         flat = xp.reshape(rows, (-1,))
         points = xp.reshape(xp.take(X, flat, axis=0), (*rows.shape, m))
@@ -138,43 +174,63 @@ def fit_patches(
             points = xp.concat([centers[block, :][:, None, :], points], axis=1)
         # From the first point, so that identical points differ by exactly nothing.
         first = points[:, :1, :]
-        points = points - first
-        offset = xp.mean(points, axis=1, keepdims=True)
+        gaps = points - first
+        if covariance == "robust":
+            offset, centred = robust_points(gaps)
+        else:
+            offset = xp.mean(gaps, axis=1, keepdims=True)
+            centred = gaps - offset
         mean = (first + offset)[:, 0, :]
-        centred = points - offset
-        total = xp.sum(centred * centred, axis=(1, 2)) / divisor
-        noise = _noise(total, m, shrinkage, ridge, variance)
-        if low_rank:
-            scale = (1 - shrinkage) / divisor
-            return mean, centred * scale**0.5, noise, total
-        covariance = xp.matmul(xp.matrix_transpose(centred), centred) / divisor
-        return mean, _regularize(covariance, shrinkage, noise), noise, total
+        return mean, points if keep_points else None, *model.of_points(centred)
 
-    size = 8 * (3 * n_points * m + (0 if low_rank else 2 * m * m))
-    parts = map_blocks(fit, n_patches, size, n_jobs)
-    mean, shape, noise, total = (xp.concat(part) for part in zip(*parts, strict=True))
-    _warn_if_degenerate(total, n_points)
+    size = 8 * (3 * n_points * m + (2 * m * m if n_points > m else 0))
+    mean, kept, *shapes = fill_blocks(fit, n_patches, size, n_jobs)
+    if warn_identical:
+        _warn_if_degenerate(shapes[2], n_points)
+    return _assemble(centers, mean, Shapes(*shapes), model, n_points, kept)
+
+
+def _fit_to_most(
+    centers: np.ndarray,
+    X: np.ndarray,
+    indices: np.ndarray,
+    model: CovarianceModel,
+    include_center: bool,
+    warn_identical: bool,
+    n_jobs: int | None,
+) -> Patches:
+    """Fit patches of more than half of the samples, all of them by one product."""
+    mean, matrices = moments_of_most(
+        centers, X, indices, include_center=include_center, n_jobs=n_jobs
+    )
+    n_points = indices.shape[1] + int(include_center)
+    total = np.trace(matrices, axis1=1, axis2=2)
+    if warn_identical:
+        _warn_if_degenerate(total, n_points)
+    shapes = model.of_covariances(matrices, total, n_points)
+    return _assemble(centers, mean, shapes, model, n_points)
+
+
+def _assemble(
+    centers: Array,
+    mean: Array,
+    shapes: Shapes,
+    model: CovarianceModel,
+    n_points: int,
+    points: Array = None,
+) -> Patches:
+    """Put means and covariances where `Patches` keeps them."""
+    kind = "factor" if n_points <= mean.shape[1] else "dense"
+    if model.covariance == "diagonal":
+        kind = "diagonal"
     return Patches(
         center=centers,
         mean=mean,
-        dense=None if low_rank else shape,
-        factor=shape if low_rank else None,
-        noise=noise,
+        noise=shapes.noise,
+        n_directions=shapes.n_directions,
+        points=points,
+        **{kind: shapes.matrices},
     )
-
-
-def _noise(
-    total: Array, m: int, shrinkage: float, ridge: float, variance: float
-) -> Array:
-    """Return ε, the isotropic part of the rule, from the traces of the covariances."""
-    xp = array_namespace(total)
-    rounding = 4 * m * float(xp.finfo(total.dtype).eps) if shrinkage or ridge else 0.0
-    return (shrinkage / m + rounding) * total + ridge * variance
-
-
-def _regularize(covariance: Array, shrinkage: float, noise: Array) -> Array:
-    identity = identity_like(covariance)
-    return (1 - shrinkage) * covariance + noise[:, None, None] * identity
 
 
 class RunningPatches:
@@ -203,42 +259,35 @@ class RunningPatches:
         self._products: Array = None
 
     def fit(
-        self,
-        n_neighbors: int,
-        *,
-        shrinkage: float,
-        ridge: float,
-        variance: float,
-        n_jobs: int | None = None,
+        self, n_neighbors: int, *, n_jobs: int | None = None, **settings: Any
     ) -> Patches:
-        """Return the patches for `n_neighbors`, which must not fall between calls."""
-        m = self._X.shape[1]
+        """Return the patches for `n_neighbors`, which must not fall between calls.
+
+        `settings` are those of `fit_patches`. What sums do not tell (robust or diagonal
+        covariances, "ledoit_wolf", the points themselves) is fitted anew.
+        """
         n_points = n_neighbors + int(self._include_center)
-        if n_points <= m:
+        keep_points = settings.pop("keep_points", False)
+        model = CovarianceModel(**settings)
+        if n_points <= self._X.shape[1] or keep_points or model.needs_points:
             return fit_patches(
                 self._X,
                 self._X,
                 self._indices[:, :n_neighbors],
                 include_center=self._include_center,
-                shrinkage=shrinkage,
-                ridge=ridge,
-                variance=variance,
+                keep_points=keep_points,
                 n_jobs=n_jobs,
+                **settings,
             )
         self._grow(n_neighbors, n_jobs)
         xp = array_namespace(self._X)
-        divisor = max(n_points - 1, 1)
         outer = self._sums[:, :, None] * self._sums[:, None, :] / n_points
-        covariance = (self._products - outer) / divisor
+        covariance = (self._products - outer) / max(n_points - 1, 1)
         total = xp.sum(xp.linalg.diagonal(covariance), axis=1)
-        noise = _noise(total, m, shrinkage, ridge, variance)
         _warn_if_degenerate(total, n_points)
-        return Patches(
-            center=self._X,
-            mean=self._first + self._sums / n_points,
-            dense=_regularize(covariance, shrinkage, noise),
-            noise=noise,
-        )
+        mean = self._first + self._sums / n_points
+        shapes = model.of_covariances(covariance, total, n_points)
+        return _assemble(self._X, mean, shapes, model, n_points)
 
     def _grow(self, n_neighbors: int, n_jobs: int | None) -> None:
         """Add the neighbours up to `n_neighbors` to the sums."""
@@ -283,8 +332,12 @@ def check_invertible(patches: Patches) -> None:
     xp = array_namespace(patches.center)
     n, m = patches.center.shape
     eps = m * float(xp.finfo(patches.noise.dtype).eps)
-    if patches.dense is None:
-        spread = xp.sum(patches.factor * patches.factor, axis=(1, 2))
+    if patches.diagonal is not None:
+        largest = xp.max(patches.diagonal, axis=1)
+        singular = _count(xp.min(patches.diagonal, axis=1) <= eps * largest)
+    elif patches.dense is None:
+        flat = xp.reshape(patches.factor, (n, -1))
+        spread = xp.vecdot(flat, flat)
         singular = _count(patches.noise <= eps * spread)
     elif float(xp.min(patches.noise)) > eps * float(xp.max(patches.dense)):
         return
@@ -297,13 +350,6 @@ def check_invertible(patches: Patches) -> None:
             "regularises them. Set ridge above 0 (1e-3 in the papers' scripts), or "
             "raise n_neighbors above the number of features."
         )
-
-
-def identity_like(matrices: Array) -> Array:
-    """Return the identity matrix for a batch of square matrices, on its device."""
-    xp = array_namespace(matrices)
-    size = matrices.shape[-1]
-    return xp.eye(size, dtype=matrices.dtype, device=matrices.device)
 
 
 def _count(condition: Array) -> int:

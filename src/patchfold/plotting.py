@@ -140,6 +140,149 @@ def plot_embedding(
     return ax
 
 
+def plot_order(
+    points: Any,
+    order: Any,
+    *,
+    ends: tuple[str, str] | None = None,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw samples of the plane, joined in the order a 1-D embedding gives them.
+
+    Colours run from dark to light along the way.
+
+    Parameters
+    ----------
+    points : array-like (n_samples, 2)
+        Where the samples are.
+    order : array-like (n_samples,)
+        The samples' positions in `points`, from one end of the embedding to the other.
+    ends : (str, str), default=None
+        What is written at the first and the last sample; None counts them.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None makes a new figure.
+    title : str, default=None
+        Title of the panel.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        `ax`, or the new one.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If `order` does not have every sample once.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> import patchfold as pf
+    >>> from patchfold.plotting import plot_order
+    >>> points, _ = pf.datasets.make_shape("C")
+    >>> order = pf.cauchy(n_components=1).fit_transform(points)[:, 0].argsort()
+    >>> ax = plot_order(points, order, ax=Figure().subplots(), title="C")
+    >>> [text.get_text() for text in ax.texts]
+    ['1', '57']
+    """
+    points = _check_points(points, (0, 1))
+    order = np.asarray(order)
+    n = len(points)
+    if order.shape != (n,) or not np.array_equal(np.sort(order), np.arange(n)):
+        raise ValueError(
+            f"order must have each of the positions 0 to {n - 1} once. Got "
+            f"{order.size} entries instead: pass the argsort of a coordinate."
+        )
+    if ax is None:
+        ax = _new_axes()
+    from matplotlib import colormaps
+    from matplotlib.collections import LineCollection
+
+    way = points[order]
+    low, high = points.min(axis=0), points.max(axis=0)
+    colors = colormaps["viridis"](np.linspace(0, 0.88, n))
+    steps = np.stack([way[:-1], way[1:]], axis=1)
+    ax.add_collection(LineCollection(list(steps), colors=colors[:-1], linewidth=1.2))
+    size = float(np.clip(1200 / n, 8, 40))
+    ax.scatter(
+        way[:, 0], way[:, 1], s=size, c=colors, edgecolor="white", linewidth=0.4
+    ).set_zorder(2)
+    for text, place in zip(ends or ("1", str(n)), (way[0], way[-1]), strict=True):
+        _name_end(ax, text, place, upper=place[1] > (low + high)[1] / 2)
+    # One scale for both axes makes matplotlib cut margins, but not the limits of data.
+    room = 0.08 * (high - low).max()
+    ax.update_datalim([low - room, high + room])
+    _tidy(ax)
+    if title is not None:
+        ax.set_title(title, loc="left")
+    return ax
+
+
+def plot_neighbors_sweep(
+    selection: Any, *, ax: Axes | None = None, title: str | None = None
+) -> Axes:
+    """Draw the scores that `select_n_neighbors` found against the number of neighbours.
+
+    The line is the mean over the folds, the band one standard error of it either way,
+    and the mark the best size.
+
+    Parameters
+    ----------
+    selection : NeighborSelection
+        What `patchfold.select_n_neighbors` returned.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None makes a new figure.
+    title : str, default=None
+        Title of the panel.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        `ax`, or the new one.
+    """
+    if ax is None:
+        ax = _new_axes()
+    sizes, mean = selection.n_neighbors, selection.mean_scores
+    n_folds = selection.scores.shape[1]
+    ax.plot(sizes, mean, color=COLORS[0], marker="o", markersize=4)
+    if n_folds > 1:
+        error = selection.scores.std(axis=1, ddof=1) / np.sqrt(n_folds)
+        band = mean - error, mean + error
+        ax.fill_between(sizes, *band, color=COLORS[0], alpha=0.2, linewidth=0)
+    best = selection.best_n_neighbors
+    ax.plot(best, mean.max(), "o", color=COLORS[1], markersize=8)
+    ax.annotate(
+        f"K = {best}",
+        (best, mean.max()),
+        (0, 8),
+        textcoords="offset points",
+        ha="center",
+    )
+    ax.margins(y=0.15)
+    ax.set(xlabel="n_neighbors", ylabel=selection.scoring)
+    if title is not None:
+        ax.set_title(title, loc="left")
+    return ax
+
+
+def _name_end(ax: Axes, text: str, place: np.ndarray, *, upper: bool) -> None:
+    """Write above a point of the upper half, or below one of the lower half."""
+    ax.annotate(
+        text,
+        (place[0], place[1]),
+        (0, 6 if upper else -6),
+        textcoords="offset points",
+        ha="center",
+        va="bottom" if upper else "top",
+        size="small",
+        weight="bold",
+        bbox={"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 1},
+    )
+
+
 def _check_points(embedding: Any, components: tuple[int, int]) -> np.ndarray:
     embedding = np.asarray(embedding, dtype=float)
     if embedding.ndim != 2 or embedding.shape[0] == 0 or embedding.shape[1] < 2:

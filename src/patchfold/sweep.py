@@ -7,17 +7,27 @@ patches of each K from those of the last.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array
 
-from .estimators._base import PatchEmbedding, SharedStages
-from .neighbors import find_neighbors, resolve_n_neighbors
+from ._types import Neighborhoods
+from .neighbors import choose_search, find_neighbors, resolve_n_neighbors
 from .patches import RunningPatches
 
-Model = TypeVar("Model", bound=PatchEmbedding)
+Model = TypeVar("Model", bound=Any)
+
+
+@dataclass(frozen=True)
+class SharedStages:
+    """Neighbours and patches that the fits of a sweep over K have in common."""
+
+    neighbors: Neighborhoods
+    patches: RunningPatches
+    search: Any = None
 
 
 def fit_sweep(
@@ -31,8 +41,8 @@ def fit_sweep(
 
     Parameters
     ----------
-    estimator : PatchIsomap, PatchEigenmaps, PatchLLE or CauchyEmbedding
-        Not fitted itself; its clones are.
+    estimator : embedding estimator
+        One that has `n_neighbors`. Not fitted itself; its clones are.
     X, y
         As in `fit`.
     n_neighbors : iterable of int or float
@@ -60,14 +70,11 @@ def fit_sweep(
     samples = check_array(X, dtype=np.float64, ensure_min_samples=2)
     n = samples.shape[0]
     counts = sorted({min(resolve_n_neighbors(size, n), n - 1) for size in sizes})
-    algorithm = estimator.neighbors_algorithm
-    search = None if isinstance(algorithm, str) else clone(algorithm)
-    found = find_neighbors(
-        samples,
-        counts[-1],
-        algorithm=search or algorithm,
-        n_jobs=estimator.n_jobs,
+    n_jobs = estimator.n_jobs
+    search = choose_search(
+        estimator.neighbors_algorithm, samples, counts[-1], n_jobs=n_jobs
     )
+    found = find_neighbors(samples, counts[-1], algorithm=search, n_jobs=n_jobs)
     indices = found.indices
     patches = RunningPatches(samples, indices, include_center=estimator.include_center)
     shared = SharedStages(found, patches, search)

@@ -4,5 +4,14 @@ from .cauchy import CauchyEmbedding
 from .eigenmaps import PatchEigenmaps
 from .isomap import PatchIsomap
 from .lle import PatchLLE
+from .posterior import PatchPosterior
+from .projection import PatchProjection
 
-__all__ = ["CauchyEmbedding", "PatchEigenmaps", "PatchIsomap", "PatchLLE"]
+__all__ = [
+    "CauchyEmbedding",
+    "PatchEigenmaps",
+    "PatchIsomap",
+    "PatchLLE",
+    "PatchPosterior",
+    "PatchProjection",
+]

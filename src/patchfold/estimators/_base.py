@@ -6,7 +6,7 @@ An estimator adds two methods: `_embed` turns measured edges into coordinates, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,43 +14,43 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    clone,
 )
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._distances import squared_distances
 from .._memory import require_graph_memory
-from .._types import EdgeList, Links, Neighborhoods, Pairs
+from .._types import EdgeList, Links, Pairs
 from .._validation import check_parameters
 from ..connectivity import Components, join_components, weak_components
 from ..dissimilarity import Dissimilarity, compare_pairs, get_dissimilarity
 from ..graph import complete_graph, undirected_union
-from ..labels import apply_label_rule, encode_labels, refuse_label_rule
+from ..labels import (
+    apply_label_rule,
+    encode_labels,
+    get_label_rule,
+    refuse_precomputed,
+    remove_edges_between,
+)
 from ..neighbors import (
+    choose_search,
     find_neighbors,
     find_query_neighbors,
     resolve_n_neighbors,
 )
-from ..patches import Patches, RunningPatches, fit_patches, mean_variance
+from ..patches import Patches, fit_patches, mean_variance
 from ..precomputed import (
     check_dissimilarities,
     edges_along,
     edges_from_matrix,
     links_from_matrix,
 )
+from ..selection import choose_n_neighbors
+from ..sweep import SharedStages
 from ._parameters import COMMON_RULES
 
 QUERY_LINKS = 10
 """Links of a new sample under a label rule: see `PatchEmbedding.transform`."""
-
-
-@dataclass(frozen=True)
-class SharedStages:
-    """Neighbours and patches that the fits of a sweep over K have in common."""
-
-    neighbors: Neighborhoods
-    patches: RunningPatches
-    search: Any = None
 
 
 class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -61,7 +61,9 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     dissimilarity: Any
     label_rule: str | None
     include_center: bool
-    shrinkage: float
+    covariance: str
+    n_directions: float | None
+    shrinkage: float | str
     ridge: float
     neighbors_algorithm: Any
     eigen_solver: str
@@ -102,11 +104,13 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         classes = None
         if self.label_rule is not None:
             if self._is_precomputed():
-                refuse_label_rule(self.label_rule)
+                refuse_precomputed(self.label_rule)
             classes = encode_labels(y, n, type(self).__name__)
         self.n_neighbors_ = None
         if self.n_neighbors is not None:
             wanted = self.n_neighbors
+            if wanted == "auto":
+                wanted = choose_n_neighbors(self, X, y)
             if not isinstance(X, np.ndarray):  # a graph: only new samples need a number
                 wanted = min(wanted, n - 1)
             self.n_neighbors_ = resolve_n_neighbors(wanted, n)
@@ -252,12 +256,17 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     ) -> EdgeList:
         """Run neighbours -> patches -> dissimilarity."""
         dissimilarity = get_dissimilarity(self.dissimilarity)
-        require_graph_memory(X, self.n_neighbors_, dissimilarity.needs_gaussians)
+        needs = dissimilarity.needs_gaussians, dissimilarity.needs_points
+        require_graph_memory(X, self.n_neighbors_, *needs)
         indices = self._find_neighbors(X, shared)
         if indices is None:
-            pairs, self.n_connected_components_ = complete_graph(X.shape[0]), 1
+            pairs = complete_graph(X.shape[0])
         else:
-            pairs = self._connect(undirected_union(indices), X)
+            pairs = undirected_union(indices)
+        rule = get_label_rule(self.label_rule)
+        if classes is not None and rule.removes_edges:
+            pairs = remove_edges_between(pairs, classes, X, n_jobs=self.n_jobs)
+        pairs = self._connect(pairs, X)
         self._variance = mean_variance(X)
         self._described = dissimilarity.describe(
             self._fit_patches(dissimilarity, X, indices, shared)
@@ -266,6 +275,9 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         values = compare_pairs(
             dissimilarity, self._described, self._described, i, j, n_jobs=self.n_jobs
         )
+        if rule.needs_euclidean:
+            squared = squared_distances(X, X, i, j, n_jobs=self.n_jobs)
+            values = replace(values, euclidean=np.sqrt(squared))
         ends = (None, None) if classes is None else (classes[i], classes[j])
         return EdgeList(pairs, apply_label_rule(self.label_rule, values, *ends))
 
@@ -280,22 +292,24 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self._search, found = shared.search, shared.neighbors
             self._has_twins = bool((found.distances[:, 0] == 0).any())
             return found.indices[:, : self.n_neighbors_]
-        algorithm = self.neighbors_algorithm
-        if not isinstance(algorithm, str):
-            self._search = algorithm = clone(algorithm)
+        self._search = choose_search(
+            self.neighbors_algorithm, X, self.n_neighbors_, n_jobs=self.n_jobs
+        )
         found = find_neighbors(
-            X, self.n_neighbors_, algorithm=algorithm, n_jobs=self.n_jobs
+            X, self.n_neighbors_, algorithm=self._search, n_jobs=self.n_jobs
         )
         self._has_twins = bool((found.distances[:, 0] == 0).any())
         return found.indices
 
     def _connect(self, pairs: Pairs, X: Any) -> Pairs:
         self.n_connected_components_ = weak_components(pairs).count
+        removed = get_label_rule(self.label_rule).removes_edges
         return join_components(
             pairs,
             self._components(pairs),
             X,
             n_neighbors=self.n_neighbors_,
+            label_rule=self.label_rule if removed else None,
             precomputed=self._is_precomputed(),
             n_jobs=self.n_jobs,
         )
@@ -321,6 +335,9 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             "shrinkage": self.shrinkage if regularized else 0.0,
             "ridge": self.ridge if regularized else 0.0,
             "variance": self._variance,
+            "covariance": self.covariance,
+            "n_directions": self.n_directions or dissimilarity.n_directions,
+            "keep_points": dissimilarity.needs_points,
             "n_jobs": self.n_jobs,
         }
         if shared is not None:

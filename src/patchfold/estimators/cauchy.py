@@ -39,12 +39,18 @@ class CauchyEmbedding(PatchEmbedding):
         distance of any feasible embedding. At 30 and more it is the Laplacian
         embedding; below .1 it is slow and noisy. "auto" is .3 on a neighbour graph and
         1 on all pairs.
-    n_neighbors : int, float or None, default=10
+    n_neighbors : int, float, "auto" or None, default=10
         Neighbours of a sample, itself not counted; a float is a fraction of the
-        samples. None compares all pairs, as the paper does: memory and time then grow
-        with the square of the samples.
-    dissimilarity : {"euclidean", "kl", "curvature", "precomputed"} or callable
-        Dissimilarity of an edge; patches need an `n_neighbors`. Default: "euclidean".
+        samples. "auto" fits several sizes from 4 to 40 and takes the one with the most
+        trustworthy embedding. None compares all pairs, as the paper does: memory and
+        time then grow with the square of the samples.
+    dissimilarity : str or callable, default="euclidean"
+        Dissimilarity of an edge. "euclidean" compares the samples; "kl",
+        "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"
+        compare the Gaussians of patches, "kde" their kernel density estimates,
+        "curvature" and "principal_angles" their directions; "precomputed" is read from
+        X. A callable takes two equally long batches of `patchfold.Patches` and returns
+        one number >= 0 per pair. Patches need an `n_neighbors`.
     kernel_width : float or "auto", default="auto"
         t of the similarity exp(-d²/t); "auto" is the squared mean of d over the edges.
     min_distance : float, default=0.0
@@ -55,16 +61,29 @@ class CauchyEmbedding(PatchEmbedding):
     tol : float, default=1e-5
         The ascent stops when a step closes less than this part of the gap between the
         objective and Γ(0)·Σw.
-    label_rule : {"klap"} or None, default=None
-        How class labels change an edge.
+    label_rule : {"klap", "entropic", "within"} or None, default=None
+        How class labels change an edge. "klap" takes the smallest curvature within a
+        class and the sum of the largest between classes; "entropic" the smaller of
+        Euclidean length and dissimilarity, or their sum; "within" removes the edges
+        between classes. An unlabelled end leaves an edge as it is.
     include_center : bool, default=True
         Whether a sample is a point of its own patch.
-    shrinkage : float, default=0.1
-        Part γ of a patch covariance that is replaced by its mean variance.
+    covariance : {"full", "diagonal", "robust"}, default="full"
+        Model of a patch: "diagonal" keeps variances only; "robust" takes the spatial
+        median for the mean and pulls in the farther half of the points.
+    n_directions : int, float or None, default=None
+        Principal directions a patch keeps; a float is the part of its variance that the
+        fewest must explain. In a Gaussian the others share the mean of their variances;
+        in a curvature they do not count. None keeps all ("principal_angles": 0.9).
+    shrinkage : float, "oas" or "ledoit_wolf", default=0.1
+        Part γ of a patch covariance that is replaced by its mean variance, or the rule,
+        as in scikit-learn, that chooses it for each patch.
     ridge : float, default=1e-6
         Floor ρ of every patch covariance, in units of the mean feature variance.
-    neighbors_algorithm : {"auto", "exact"} or KNN transformer, default="auto"
-        Neighbour search, or an object like scikit-learn's `KNeighborsTransformer`.
+    neighbors_algorithm : str or KNN transformer, default="auto"
+        Neighbour search: "exact", "approximate" (finds about 98 % of the neighbours),
+        or "auto", exact up to 30,000 samples. Or an object like scikit-learn's
+        `KNeighborsTransformer`.
     eigen_solver : {"auto", "dense", "arpack"}, default="auto"
         Solver of the Laplacian start; "auto" is dense for small samples.
     n_jobs : int or None, default=None
@@ -116,7 +135,7 @@ class CauchyEmbedding(PatchEmbedding):
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         **PatchEmbedding._parameter_rules,
-        "n_neighbors": (Integer(1), Fraction(), Nothing()),
+        "n_neighbors": (Integer(1), Fraction(), OneOf("auto"), Nothing()),
         "decay": OneOf(*DECAYS),
         "decay_scale": (Float(0, open_low=True), OneOf("auto")),
         "kernel_width": (Float(0, open_low=True), OneOf("auto")),
@@ -131,7 +150,7 @@ class CauchyEmbedding(PatchEmbedding):
         *,
         decay: str = "cauchy",
         decay_scale: float | str = "auto",
-        n_neighbors: int | float | None = 10,
+        n_neighbors: int | float | str | None = 10,
         dissimilarity: Any = "euclidean",
         kernel_width: float | str = "auto",
         min_distance: float = 0.0,
@@ -139,7 +158,9 @@ class CauchyEmbedding(PatchEmbedding):
         tol: float = 1e-5,
         label_rule: str | None = None,
         include_center: bool = True,
-        shrinkage: float = 0.1,
+        covariance: str = "full",
+        n_directions: float | None = None,
+        shrinkage: float | str = 0.1,
         ridge: float = 1e-6,
         neighbors_algorithm: Any = "auto",
         eigen_solver: str = "auto",
@@ -157,6 +178,8 @@ class CauchyEmbedding(PatchEmbedding):
         self.tol = tol
         self.label_rule = label_rule
         self.include_center = include_center
+        self.covariance = covariance
+        self.n_directions = n_directions
         self.shrinkage = shrinkage
         self.ridge = ridge
         self.neighbors_algorithm = neighbors_algorithm

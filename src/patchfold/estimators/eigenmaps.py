@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import EdgeList, Links
-from .._validation import Float, OneOf
-from ..graph import edge_weights, laplacian, median_square
+from .._validation import Float, Integer, Nothing, OneOf
+from ..graph import edge_weights, laplacian, resolve_width
 from ..solvers.spectral import nystrom, smallest_eigenpairs
 from ._base import PatchEmbedding
 
@@ -26,27 +26,49 @@ class PatchEigenmaps(PatchEmbedding):
     ----------
     n_components : int, default=2
         Coordinates of the embedding.
-    n_neighbors : int or float, default=15
+    n_neighbors : int, float or "auto", default=15
         Neighbours of a sample, itself not counted; a float is a fraction of the
-        samples.
-    dissimilarity : {"euclidean", "kl", "curvature", "precomputed"} or callable
-        Dissimilarity of an edge. A callable takes two batches of `patchfold.Patches`
-        of the same length and returns one number >= 0 per pair. Default: "kl".
+        samples. "auto" fits several sizes from 4 to 40 and takes the one with the most
+        trustworthy embedding.
+    dissimilarity : str or callable, default="kl"
+        Dissimilarity of an edge. "euclidean" compares the samples; "kl",
+        "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"
+        compare the Gaussians of patches, "kde" their kernel density estimates,
+        "curvature" and "principal_angles" their directions; "precomputed" is read from
+        X. A callable takes two equally long batches of `patchfold.Patches` and returns
+        one number >= 0 per pair.
     kernel_width : float or "auto", default="auto"
         t of the weight exp(-d²/t); "auto" is the median of d² over the edges.
     laplacian : {"random_walk", "unnormalized"}, default="random_walk"
         The eigenproblem: L y = λ D y, or L y = λ y.
-    label_rule : {"klap"} or None, default=None
-        How class labels change an edge: "klap" takes the smallest curvature within a
-        class and the sum of the largest between classes.
+    diffusion_time : int or None, default=None
+        Steps of a random walk over the graph. With a number this is a diffusion map
+        [4]_: coordinates are (1-λ)^steps times the eigenvectors, scaled so that with
+        all of them distances are diffusion distances: how far apart two walks are, one
+        from each sample, after so many steps. Needs `laplacian="random_walk"`.
+    label_rule : {"klap", "entropic", "within"} or None, default=None
+        How class labels change an edge. "klap" takes the smallest curvature within a
+        class and the sum of the largest between classes; "entropic" the smaller of
+        Euclidean length and dissimilarity, or their sum; "within" removes the edges
+        between classes. An unlabelled end leaves an edge as it is.
     include_center : bool, default=True
         Whether a sample is a point of its own patch.
-    shrinkage : float, default=0.1
-        Part γ of a patch covariance that is replaced by its mean variance.
+    covariance : {"full", "diagonal", "robust"}, default="full"
+        Model of a patch: "diagonal" keeps variances only; "robust" takes the spatial
+        median for the mean and pulls in the farther half of the points.
+    n_directions : int, float or None, default=None
+        Principal directions a patch keeps; a float is the part of its variance that the
+        fewest must explain. In a Gaussian the others share the mean of their variances;
+        in a curvature they do not count. None keeps all ("principal_angles": 0.9).
+    shrinkage : float, "oas" or "ledoit_wolf", default=0.1
+        Part γ of a patch covariance that is replaced by its mean variance, or the rule,
+        as in scikit-learn, that chooses it for each patch.
     ridge : float, default=1e-6
         Floor ρ of every patch covariance, in units of the mean feature variance.
-    neighbors_algorithm : {"auto", "exact"} or KNN transformer, default="auto"
-        Neighbour search, or an object like scikit-learn's `KNeighborsTransformer`.
+    neighbors_algorithm : str or KNN transformer, default="auto"
+        Neighbour search: "exact", "approximate" (finds about 98 % of the neighbours),
+        or "auto", exact up to 30,000 samples. Or an object like scikit-learn's
+        `KNeighborsTransformer`.
     eigen_solver : {"auto", "dense", "arpack"}, default="auto"
         "dense" for exact eigenvectors; "auto" is dense for small samples.
     n_jobs : int or None, default=None
@@ -87,6 +109,8 @@ class PatchEigenmaps(PatchEmbedding):
     .. [2] A. L. M. Levada, "K-graph Laplacians for supervised metric learning".
     .. [3] M. Belkin, P. Niyogi, "Laplacian eigenmaps for dimensionality reduction and
        data representation", Neural Computation 15, 2003.
+    .. [4] R. R. Coifman, S. Lafon, "Diffusion maps", Applied and Computational Harmonic
+       Analysis 21, 2006.
 
     Examples
     --------
@@ -103,19 +127,23 @@ class PatchEigenmaps(PatchEmbedding):
         **PatchEmbedding._parameter_rules,
         "kernel_width": (Float(0, open_low=True), OneOf("auto")),
         "laplacian": OneOf("random_walk", "unnormalized"),
+        "diffusion_time": (Integer(1), Nothing()),
     }
 
     def __init__(
         self,
         n_components: int = 2,
         *,
-        n_neighbors: int | float = 15,
+        n_neighbors: int | float | str = 15,
         dissimilarity: Any = "kl",
         kernel_width: float | str = "auto",
         laplacian: str = "random_walk",
+        diffusion_time: int | None = None,
         label_rule: str | None = None,
         include_center: bool = True,
-        shrinkage: float = 0.1,
+        covariance: str = "full",
+        n_directions: float | None = None,
+        shrinkage: float | str = 0.1,
         ridge: float = 1e-6,
         neighbors_algorithm: Any = "auto",
         eigen_solver: str = "auto",
@@ -127,8 +155,11 @@ class PatchEigenmaps(PatchEmbedding):
         self.dissimilarity = dissimilarity
         self.kernel_width = kernel_width
         self.laplacian = laplacian
+        self.diffusion_time = diffusion_time
         self.label_rule = label_rule
         self.include_center = include_center
+        self.covariance = covariance
+        self.n_directions = n_directions
         self.shrinkage = shrinkage
         self.ridge = ridge
         self.neighbors_algorithm = neighbors_algorithm
@@ -137,10 +168,13 @@ class PatchEigenmaps(PatchEmbedding):
         self.random_state = random_state
 
     def _embed(self, edges: EdgeList) -> np.ndarray:
-        if self.kernel_width == "auto":
-            self.kernel_width_ = median_square(edges.length)
-        else:
-            self.kernel_width_ = float(self.kernel_width)
+        if self.diffusion_time is not None and self.laplacian != "random_walk":
+            raise ValueError(
+                f"diffusion_time={self.diffusion_time} counts steps of a random walk, "
+                f"and laplacian={self.laplacian!r} has none; set "
+                "laplacian='random_walk', or diffusion_time=None."
+            )
+        self.kernel_width_ = resolve_width(self.kernel_width, edges.length)
         weights, self._zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
         matrix, degrees = laplacian(self.affinity_)
@@ -156,7 +190,11 @@ class PatchEigenmaps(PatchEmbedding):
             solver=self.eigen_solver,
             seed=self._seed(),
         )
-        return vectors / roots[:, None]
+        vectors = vectors / roots[:, None]
+        if self.diffusion_time is None:
+            return vectors
+        shrunk = (1 - self.eigenvalues_) ** self.diffusion_time
+        return vectors * shrunk * np.sqrt(degrees.sum())
 
     def _place(self, links: Links, X: np.ndarray) -> np.ndarray:
         return nystrom(

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._memory import require_memory
 from .._types import EdgeList, Links
-from ..graph import geodesics
-from ..solvers.mds import classical_mds, place_by_geodesics
+from .._validation import Integer, Nothing, OneOf
+from ..geodesics import geodesics
+from ..solvers.mds import classical_mds, place_by_geodesics, triangulate
 from ._base import PatchEmbedding
+
+ALL_PAIRS = 10_000
+"""Up to this many samples `n_landmarks="auto"` takes all of them as landmarks."""
+
+LANDMARKS = 100
+"""How many it takes beyond that; ten for each component if that is more."""
 
 
 class PatchIsomap(PatchEmbedding):
@@ -23,28 +30,53 @@ class PatchIsomap(PatchEmbedding):
     ----------
     n_components : int, default=2
         Coordinates of the embedding.
-    n_neighbors : int or float, default=15
+    n_neighbors : int, float or "auto", default=15
         Neighbours of a sample, itself not counted; a float is a fraction of the
-        samples.
-    dissimilarity : {"euclidean", "kl", "curvature", "precomputed"} or callable
-        Length of an edge. A callable takes two batches of `patchfold.Patches` of the
-        same length and returns one number >= 0 per pair. Default: "kl".
-    label_rule : {"klap"} or None, default=None
-        How class labels change an edge.
+        samples. "auto" fits several sizes from 4 to 40 and takes the one with the most
+        trustworthy embedding.
+    dissimilarity : str or callable, default="kl"
+        Length of an edge. "euclidean" compares the samples; "kl",
+        "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"
+        compare the Gaussians of patches, "kde" their kernel density estimates,
+        "curvature" and "principal_angles" their directions; "precomputed" is read from
+        X. A callable takes two equally long batches of `patchfold.Patches` and returns
+        one number >= 0 per pair.
+    n_landmarks : int, None or "auto", default="auto"
+        Geodesics are measured to this many samples, drawn at random, which are
+        embedded; the others are placed by their distances to these [3]_. Time and
+        memory then grow with samples times landmarks, not with the square of the
+        samples. None takes every sample; "auto" does so up to 10,000 samples and takes
+        100 beyond.
+    label_rule : {"klap", "entropic", "within"} or None, default=None
+        How class labels change an edge. "klap" takes the smallest curvature within a
+        class and the sum of the largest between classes; "entropic" the smaller of
+        Euclidean length and dissimilarity, or their sum; "within" removes the edges
+        between classes. An unlabelled end leaves an edge as it is.
     include_center : bool, default=True
         Whether a sample is a point of its own patch.
-    shrinkage : float, default=0.1
-        Part γ of a patch covariance that is replaced by its mean variance.
+    covariance : {"full", "diagonal", "robust"}, default="full"
+        Model of a patch: "diagonal" keeps variances only; "robust" takes the spatial
+        median for the mean and pulls in the farther half of the points.
+    n_directions : int, float or None, default=None
+        Principal directions a patch keeps; a float is the part of its variance that the
+        fewest must explain. In a Gaussian the others share the mean of their variances;
+        in a curvature they do not count. None keeps all ("principal_angles": 0.9).
+    shrinkage : float, "oas" or "ledoit_wolf", default=0.1
+        Part γ of a patch covariance that is replaced by its mean variance, or the rule,
+        as in scikit-learn, that chooses it for each patch.
     ridge : float, default=1e-6
         Floor ρ of every patch covariance, in units of the mean feature variance.
-    neighbors_algorithm : {"auto", "exact"} or KNN transformer, default="auto"
-        Neighbour search, or an object like scikit-learn's `KNeighborsTransformer`.
+    neighbors_algorithm : str or KNN transformer, default="auto"
+        Neighbour search: "exact", "approximate" (finds about 98 % of the neighbours),
+        or "auto", exact up to 30,000 samples. Or an object like scikit-learn's
+        `KNeighborsTransformer`.
     eigen_solver : {"auto", "dense", "arpack"}, default="auto"
         "dense" for exact eigenvectors; "auto" is dense for small samples.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seeds the start of an iterative solver. None is a fixed start, not a random one.
+        Seeds the choice of landmarks and the start of an iterative solver. None is a
+        fixed choice, not a random one.
 
     Attributes
     ----------
@@ -54,8 +86,11 @@ class PatchIsomap(PatchEmbedding):
         Dissimilarity of every edge, zeros stored.
     eigenvalues_ : array (n_components,)
         Eigenvalues of the centred kernel, descending.
-    geodesics_ : array (n_samples, n_samples)
-        Shortest-path lengths.
+    geodesics_ : array (n_landmarks, n_samples)
+        Shortest-path lengths from the landmarks; without `n_landmarks`, from every
+        sample.
+    landmarks_ : int array (n_landmarks,) or None
+        Which samples they are, ascending; None if every sample is one.
     n_neighbors_ : int
         Neighbours used.
     n_connected_components_ : int
@@ -76,6 +111,8 @@ class PatchIsomap(PatchEmbedding):
        unsupervised metric learning", SIBGRAPI, 2020.
     .. [2] J. B. Tenenbaum, V. de Silva, J. C. Langford, "A global geometric framework
        for nonlinear dimensionality reduction", Science 290, 2000.
+    .. [3] V. de Silva, J. B. Tenenbaum, "Sparse multidimensional scaling using landmark
+       points", Stanford University, 2004.
 
     Examples
     --------
@@ -87,15 +124,23 @@ class PatchIsomap(PatchEmbedding):
     (178, 2)
     """
 
+    _parameter_rules: ClassVar[dict[str, Any]] = {
+        **PatchEmbedding._parameter_rules,
+        "n_landmarks": (Integer(2), OneOf("auto"), Nothing()),
+    }
+
     def __init__(
         self,
         n_components: int = 2,
         *,
-        n_neighbors: int | float = 15,
+        n_neighbors: int | float | str = 15,
         dissimilarity: Any = "kl",
+        n_landmarks: int | str | None = "auto",
         label_rule: str | None = None,
         include_center: bool = True,
-        shrinkage: float = 0.1,
+        covariance: str = "full",
+        n_directions: float | None = None,
+        shrinkage: float | str = 0.1,
         ridge: float = 1e-6,
         neighbors_algorithm: Any = "auto",
         eigen_solver: str = "auto",
@@ -105,8 +150,11 @@ class PatchIsomap(PatchEmbedding):
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.dissimilarity = dissimilarity
+        self.n_landmarks = n_landmarks
         self.label_rule = label_rule
         self.include_center = include_center
+        self.covariance = covariance
+        self.n_directions = n_directions
         self.shrinkage = shrinkage
         self.ridge = ridge
         self.neighbors_algorithm = neighbors_algorithm
@@ -115,23 +163,64 @@ class PatchIsomap(PatchEmbedding):
         self.random_state = random_state
 
     def _embed(self, edges: EdgeList) -> np.ndarray:
-        n = edges.pairs.n_samples
-        require_memory(
-            3 * 8 * n * n,
-            f"the geodesics between all pairs of {n} samples",
-            "Fit on a sample of them and place the others with transform.",
-        )
-        self.geodesics_ = geodesics(self.graph_, n_jobs=self.n_jobs)
+        seed = self._seed()
+        self.landmarks_ = self._choose_landmarks(edges.pairs.n_samples, seed)
+        self._require_memory(edges.pairs.n_samples)
+        self.geodesics_ = geodesics(self.graph_, self.landmarks_, n_jobs=self.n_jobs)
+        between = self.geodesics_
+        if self.landmarks_ is not None:
+            between = between[:, self.landmarks_]
+            # By samples in memory: new ones read those of their neighbours.
+            self.geodesics_ = np.asfortranarray(self.geodesics_)
         self._mds = classical_mds(
-            self.geodesics_,
+            between,
             self.n_components,
             solver=self.eigen_solver,
-            seed=self._seed(),
+            n_jobs=self.n_jobs,
+            seed=seed,
         )
         self.eigenvalues_ = self._mds.eigenvalues
-        return self._mds.embedding
+        if self.landmarks_ is None:
+            return self._mds.embedding
+        return triangulate(self._mds, self.geodesics_.T, n_jobs=self.n_jobs)
+
+    def _choose_landmarks(
+        self, n: int, seed: np.random.RandomState
+    ) -> np.ndarray | None:
+        count = self.n_landmarks
+        if count == "auto":
+            few = max(LANDMARKS, 10 * self.n_components)
+            count = few if n > ALL_PAIRS else None
+        if count is None or int(count) >= n:
+            return None
+        if int(count) <= self.n_components:
+            raise ValueError(
+                f"n_landmarks={count} must be more than n_components="
+                f"{self.n_components}: so many samples have no more directions. Raise "
+                "n_landmarks."
+            )
+        return np.sort(seed.permutation(n)[: int(count)])
+
+    def _require_memory(self, n: int) -> None:
+        if self.landmarks_ is None:
+            require_memory(
+                1.5 * 8 * n * n,
+                f"the geodesics between all pairs of {n} samples",
+                "Set n_landmarks='auto', or to a smaller number.",
+            )
+        else:
+            count = self.landmarks_.size
+            require_memory(
+                4 * 8 * n * count,
+                f"the geodesics from {count} landmarks to {n} samples",
+                "Lower n_landmarks.",
+            )
 
     def _place(self, links: Links, X: np.ndarray) -> np.ndarray:
         return place_by_geodesics(
-            self._mds, self.geodesics_, links.indices, links.lengths, n_jobs=self.n_jobs
+            self._mds,
+            self.geodesics_.T,
+            links.indices,
+            links.lengths,
+            n_jobs=self.n_jobs,
         )

@@ -6,10 +6,16 @@ so they are flat arrays over the directed relation, sorted by row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.linalg import splu
 
 from .spectral import smallest_eigenpairs
+
+PIVOT = 0.01
+"""Part of the largest entry below which a diagonal entry is no pivot."""
 
 
 def entropic_weights(
@@ -99,5 +105,39 @@ def reconstruction_embedding(
         n_components,
         np.ones(n),
         solver=solver,
+        inverse=lambda: _factorize(residual),
         seed=seed,
     )
+
+
+def _factorize(residual: sp.csr_array) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function that solves RᵀR x = b for b and x of mean 0, R = I-W.
+
+    The factors of R are sparser than those of RᵀR, and their errors are not squared.
+    R is singular: R 1 = 0 and πᵀR = 0. Adding 1 to the diagonal at a sample with
+    π ≠ 0 makes it regular and changes no solution that exists: from (R + eeᵀ) x = y
+    with π·y = 0 follows π·e x·e = 0, hence R x = y; in the same way for Rᵀ. So y of
+    Rᵀy = b is made orthogonal to π, and then R x = y solved.
+
+    π is 0 at samples that are nobody's neighbour, so the one with the most is taken.
+    """
+    n = residual.shape[0]
+    hub = int(np.bincount(residual.indices, minlength=n).argmax())
+    ground = sp.coo_array(([1.0], ([hub], [hub])), shape=(n, n))
+    factor = splu(
+        (residual + ground).tocsc(),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=PIVOT,
+        options={"SymmetricMode": True},
+    )
+    unit = np.zeros(n)
+    unit[hub] = 1.0
+    left_null = factor.solve(unit, "T")
+    left_null /= np.linalg.norm(left_null)
+
+    def solve(vector: np.ndarray) -> np.ndarray:
+        half = factor.solve(vector - vector.mean(), "T")
+        whole = factor.solve(half - left_null * (left_null @ half))
+        return whole - whole.mean()
+
+    return solve

@@ -1,0 +1,93 @@
+"""Candidates with their distances -> the K nearest of each row, ties by index."""
+
+from __future__ import annotations
+
+import numpy as np
+
+TIE_BITS = 40
+"""Squared distances that agree to this many binary digits are ties."""
+
+_DROPPED = 53 - TIE_BITS  # of the 53 binary digits of a float
+
+
+def first_of_each_row(
+    column: np.ndarray, squared: np.ndarray, n_neighbors: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Keep the first K candidates of each row by (distance, index).
+
+    Parameters
+    ----------
+    column : int array (q, c)
+        Candidates, ascending in each row.
+    squared : array (q, c)
+        Their squared distances; infinite for a place that holds no candidate.
+    n_neighbors : int
+        How many to keep, at most c.
+
+    Returns
+    -------
+    column, squared : arrays (q, K)
+        Nearest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> column, squared = np.array([[3, 5, 8]]), np.array([[2.0, 1.0, 1.0 + 1e-15]])
+    >>> first_of_each_row(column, squared, 2)[0].tolist()
+    [[5, 8]]
+    """
+    order = nearest_first(squared, n_neighbors)
+    return (
+        np.take_along_axis(column, order, axis=1),
+        np.take_along_axis(squared, order, axis=1),
+    )
+
+
+def nearest_first(squared: np.ndarray, n_neighbors: int) -> np.ndarray:
+    """Return the places (q, K) of the K smallest of each row, of equal ones the first.
+
+    The fast sort leaves equal ones in any order; where there are some, a second sort
+    puts each run of them in the order of their places.
+    """
+    keys, n_places = _tie_keys(squared), squared.shape[1]
+    order = np.argsort(keys, axis=1)
+    ascending = np.take_along_axis(keys, order, axis=1)
+    changes = ascending[:, 1:] != ascending[:, :-1]
+    tied = ~changes[:, :n_neighbors].all(axis=1)
+    if tied.any():
+        run = np.zeros((tied.sum(), n_places), dtype=np.int64)
+        np.cumsum(changes[tied], axis=1, out=run[:, 1:])
+        run *= n_places
+        order[tied] = np.sort(run + order[tied], axis=1) - run
+    return order[:, :n_neighbors]
+
+
+def _tie_keys(squared: np.ndarray) -> np.ndarray:
+    """Round to `TIE_BITS` digits, half to even, as integers in the order of the floats.
+
+    The bits of a float >= 0, read as an integer, are in the order of the floats.
+    """
+    bits = np.ascontiguousarray(squared, dtype=np.float64).view(np.int64)
+    keys = bits >> _DROPPED
+    keys &= 1
+    keys += bits
+    keys += (1 << (_DROPPED - 1)) - 1
+    keys >>= _DROPPED
+    return keys
+
+
+def in_rows(
+    row: np.ndarray, column: np.ndarray, squared: np.ndarray, n_rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Arrange a list of candidates, sorted by row, in rows of equal length.
+
+    Places that stay empty are infinitely far away.
+    """
+    counts = np.bincount(row, minlength=n_rows)
+    shape = (n_rows, int(counts.max()))
+    if row.size == shape[0] * shape[1]:
+        return column.reshape(shape), squared.reshape(shape)
+    place = np.arange(row.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    columns, far = np.zeros(shape, dtype=column.dtype), np.full(shape, np.inf)
+    columns[row, place], far[row, place] = column, squared
+    return columns, far

@@ -1,0 +1,160 @@
+"""Approximate neighbours: how many are found, and that all else is as in the exact."""
+
+import pickle
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.datasets import make_swiss_roll
+
+import patchfold as pf
+from patchfold import cell_search, neighbors
+from patchfold.cell_search import Cells, build_cells
+from patchfold.neighbors import choose_search, find_neighbors, find_query_neighbors
+
+K = 10
+
+
+def roll(n=3000):
+    rng = np.random.default_rng(0)
+    rolled = make_swiss_roll(n, random_state=0)[0] / 7
+    return np.hstack([rolled, rng.normal(size=(n, 5))])
+
+
+def noise(n=3000):
+    return np.random.default_rng(1).normal(size=(n, 12))
+
+
+def blobs():
+    """Return clusters so tight that single precision cannot see into them."""
+    rng = np.random.default_rng(2)
+    return 1e6 * rng.normal(size=(10, 4))[
+        rng.integers(0, 10, 3000)
+    ] + 1e-3 * rng.normal(size=(3000, 4))
+
+
+def far_from_the_origin():
+    return 1e7 + noise()[:, :4]
+
+
+def line():
+    return np.random.default_rng(3).random((3000, 1)) ** 3
+
+
+def wide():
+    rng = np.random.default_rng(4)
+    return rng.normal(size=(2000, 4)) @ rng.normal(size=(4, 60))
+
+
+DATA = [roll, noise, blobs, far_from_the_origin, line, wide]
+over_data = pytest.mark.parametrize("make", DATA)
+
+
+def share_found(found, exact):
+    pairs = zip(found.indices.tolist(), exact.indices.tolist(), strict=True)
+    return np.mean([len(set(a) & set(b)) / len(b) for a, b in pairs])
+
+
+@over_data
+def test_at_least_97_in_100_neighbours_are_found(make):
+    X = make()
+    found = find_neighbors(X, K, algorithm="approximate")
+    exact = find_neighbors(X, K, algorithm="exact")
+    assert share_found(found, exact) >= 0.97
+    assert (found.indices != np.arange(len(X))[:, None]).all()
+
+
+@over_data
+def test_new_samples_find_theirs_in_the_same_cells(make):
+    X = make()
+    queries, X = X[:200], X[200:]
+    search = build_cells(X, K)
+    found = find_query_neighbors(queries, X, K, search=search)
+    assert share_found(found, find_query_neighbors(queries, X, K)) >= 0.96
+
+
+@over_data
+def test_distances_are_exact_and_ascending_and_nobody_is_listed_twice(make):
+    X = make()
+    found = find_neighbors(X, K, algorithm="approximate")
+    gaps = np.linalg.norm(X[found.indices] - X[:, None, :], axis=2)
+    np.testing.assert_allclose(found.distances, gaps, rtol=1e-12)
+    assert (np.diff(found.distances, axis=1) >= -1e-11 * found.distances[:, 1:]).all()
+    assert all(len(set(row)) == K for row in found.indices.tolist())
+
+
+def test_with_all_cells_probed_the_search_is_exact(monkeypatch):
+    monkeypatch.setattr(cell_search, "RECALL", 1.0)
+    X = noise(1000)
+    found = find_neighbors(X, K, algorithm="approximate")
+    exact = find_neighbors(X, K, algorithm="exact")
+    assert share_found(found, exact) > 0.999
+
+
+def test_a_sample_among_duplicates_finds_duplicates():
+    X = np.repeat(noise(100), 30, axis=0)
+    found = find_neighbors(X, K, algorithm="approximate")
+    assert (found.distances == 0).all()
+    assert (found.indices // 30 == np.arange(3000)[:, None] // 30).all()
+
+
+def test_samples_that_are_all_equal_have_neighbours():
+    found = find_neighbors(np.full((2000, 3), 0.1), K, algorithm="approximate")
+    assert (found.distances == 0).all()
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e140])
+def test_the_unit_of_the_data_does_not_matter(unit):
+    X = noise(1000)
+    found = find_neighbors(X * unit, K, algorithm="approximate")
+    assert share_found(found, find_neighbors(X, K, algorithm="exact")) >= 0.97
+
+
+def test_threads_and_repetition_change_no_bit(monkeypatch):
+    monkeypatch.setattr(cell_search, "CHUNK", 500)
+    X = roll()
+    first = find_neighbors(X, K, algorithm="approximate", n_jobs=1)
+    second = find_neighbors(X, K, algorithm="approximate", n_jobs=2)
+    np.testing.assert_array_equal(first.indices, second.indices)
+    np.testing.assert_array_equal(first.distances, second.distances)
+
+
+def test_auto_is_exact_for_few_samples_and_for_many_neighbours(monkeypatch):
+    X = noise(2000)
+    assert choose_search("auto", X, K) is None
+    monkeypatch.setattr(neighbors, "EXACT_LIMIT", 1000)
+    assert isinstance(choose_search("auto", X, K), Cells)
+    assert choose_search("auto", X, 500) is None
+    assert choose_search("approximate", X, 500) is None
+    assert choose_search("exact", X, K) is None
+
+
+@pytest.fixture(scope="module")
+def model():
+    settings = {"kernel_width": "auto", "neighbors_algorithm": "approximate"}
+    return pf.elap(n_neighbors=K, **settings).fit(roll(1200))
+
+
+def test_training_samples_keep_their_places(model):
+    placed = model.transform(roll(1200))
+    np.testing.assert_allclose(placed, model.embedding_, atol=1e-12)
+
+
+def test_a_model_with_cells_survives_pickle_and_skops(model):
+    queries = roll(1200)[:50] + 0.01
+    expected = model.transform(queries)
+    pickled = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(pickled.transform(queries), expected)
+    data = skops.io.dumps(model)
+    types = skops.io.get_untrusted_types(data=data)
+    assert all(name.startswith(("patchfold.", "scipy.sparse.")) for name in types)
+    loaded = skops.io.loads(data, trusted=types)
+    np.testing.assert_array_equal(loaded.transform(queries), expected)
+
+
+def test_a_sweep_searches_its_cells_once(model):
+    X = roll(1200)
+    settings = {"kernel_width": "auto", "neighbors_algorithm": "approximate"}
+    (swept,) = pf.fit_sweep(pf.elap(**settings), X, n_neighbors=[K])
+    assert (swept.graph_.indices == model.graph_.indices).all()
+    np.testing.assert_allclose(swept.graph_.data, model.graph_.data, rtol=1e-9)

@@ -1,0 +1,121 @@
+"""Eigenvectors: every way to them gives the same, and none that is wrong gets out."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from patchfold.solvers import spectral
+from patchfold.solvers.mds import classical_mds
+from patchfold.solvers.reconstruction import reconstruction_embedding
+from patchfold.solvers.spectral import largest_eigenpairs, smallest_eigenpairs
+
+
+def seed():
+    return np.random.RandomState(0)
+
+
+def path_laplacian(n):
+    ones = np.ones(n - 1)
+    degrees = np.full(n, 2.0)
+    degrees[[0, -1]] = 1.0
+    return sp.diags_array([degrees, -ones, -ones], offsets=[0, 1, -1]).tocsr()
+
+
+def count_calls(monkeypatch, name):
+    calls = []
+    original = getattr(spectral, name)
+
+    def counted(*args, **kwargs):
+        calls.append(name)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(spectral, name, counted)
+    return calls
+
+
+@pytest.mark.parametrize(("n", "factorised"), [(30, 0), (1000, 1)])
+def test_eigenvalues_of_a_path(n, factorised, monkeypatch):
+    """On a long path plain Lanczos does not converge, and the matrix is factorised."""
+    monkeypatch.setattr(spectral, "RESTARTS", 10)
+    calls = count_calls(monkeypatch, "_inverse_iteration")
+    values, vectors = smallest_eigenpairs(
+        path_laplacian(n), 2, np.ones(n), solver="arpack", seed=seed()
+    )
+    assert len(calls) == factorised
+    expected = 2 - 2 * np.cos(np.pi * np.arange(1, 3) / n)
+    np.testing.assert_allclose(values, expected, rtol=1e-6)
+    waves = np.cos(np.pi * np.outer(np.arange(n) + 0.5, [1, 2]) / n)
+    waves /= np.linalg.norm(waves, axis=0)
+    np.testing.assert_allclose(np.abs((waves * vectors).sum(axis=0)), 1, rtol=1e-9)
+
+
+def well_tied(n):
+    rng = np.random.default_rng(0)
+    ends = rng.integers(0, n, (8 * n, 2))
+    half = sp.coo_array((rng.uniform(size=8 * n), ends.T), shape=(n, n))
+    weights = sp.csr_array(half + half.T)
+    weights.setdiag(0)
+    return (sp.diags_array(weights.sum(axis=1)) - weights).tocsr()
+
+
+def test_a_well_tied_graph_needs_no_factorisation(monkeypatch):
+    calls = count_calls(monkeypatch, "_inverse_iteration")
+    n = 700
+    matrix = well_tied(n)
+    found = smallest_eigenpairs(matrix, 3, np.ones(n), seed=seed())
+    assert not calls
+    dense = smallest_eigenpairs(matrix, 3, np.ones(n), solver="dense", seed=seed())
+    np.testing.assert_allclose(found[0], dense[0], rtol=1e-9)
+    np.testing.assert_allclose(found[1], dense[1], atol=1e-6)
+
+
+def test_vectors_that_are_none_are_refused(monkeypatch):
+    def wrong(operator, n_components, start, **options):
+        return np.ones(n_components), np.eye(start.size, n_components)
+
+    monkeypatch.setattr(spectral, "_lanczos", wrong)
+    with pytest.raises(
+        RuntimeError, match=r"the eigenvector at .* has a residual of .*'dense'\.$"
+    ):
+        smallest_eigenpairs(
+            path_laplacian(50), 2, np.ones(50), solver="arpack", seed=seed()
+        )
+
+
+def weights_with_a_popular_outsider(n=40):
+    """Return weights where the sample most others lean on is in no closed group."""
+    rng = np.random.default_rng(1)
+    W = np.zeros((n, n))
+    for i in range(n):
+        others = [(i + 1) % 10, (i + 3) % 10] if i < 10 else [10, i % 10, i - 1]
+        W[i, [other for other in others if other != i]] = rng.uniform(0.2, 1)
+        W[i] *= rng.uniform(0.5, 1.5, n)
+    W /= W.sum(axis=1, keepdims=True)
+    return sp.csr_array(W)
+
+
+def test_reconstruction_without_a_place_to_hold_it_is_found_all_the_same():
+    weights = weights_with_a_popular_outsider()
+    assert np.bincount(weights.indices).argmax() == 10
+    dense = reconstruction_embedding(weights, 2, solver="dense", seed=seed())
+    found = reconstruction_embedding(weights, 2, solver="arpack", seed=seed())
+    np.testing.assert_allclose(found[0], dense[0], rtol=1e-5)
+    np.testing.assert_allclose(found[1], dense[1], atol=1e-6)
+
+
+def test_top_eigenpairs_equal_the_dense_ones():
+    rng = np.random.default_rng(2)
+    points = rng.normal(size=(700, 5)) * [9, 5, 3, 2, 1]
+    distances = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
+    distances **= 0.9  # no longer those of points: eigenvalues of both signs
+    found = classical_mds(distances, 3, solver="arpack", seed=seed())
+    dense = classical_mds(distances, 3, solver="dense", seed=seed())
+    np.testing.assert_allclose(found.eigenvalues, dense.eigenvalues, rtol=1e-10)
+    np.testing.assert_allclose(found.embedding, dense.embedding, atol=1e-8)
+
+
+def test_top_eigenpairs_that_do_not_converge_are_refused(monkeypatch):
+    monkeypatch.setattr(spectral, "MAX_BLOCKS", 10)
+    diagonal = np.linspace(1, 2, 300)[:, None]
+    with pytest.raises(RuntimeError, match=r"stopped at a residual of .*'dense'\.$"):
+        largest_eigenpairs(lambda block: diagonal * block, 300, 1, seed=seed())

@@ -1,0 +1,147 @@
+"""Shortest paths between all samples, in two steps, are those of one search each."""
+
+import numpy as np
+import pytest
+import reference
+import scipy.sparse as sp
+from scipy.sparse.csgraph import dijkstra
+
+import patchfold as pf
+from patchfold import _blocks
+from patchfold import geodesics as module
+from patchfold.geodesics import geodesics
+
+
+def graph_of(ends, lengths, n):
+    """Return the symmetric matrix of edges (i, j), the last of equal ones kept."""
+    table = dict(zip(map(tuple, np.sort(ends, axis=1).tolist()), lengths, strict=True))
+    i, j = np.array([(i, j) for i, j in table if i != j]).T
+    value = np.array([table[pair] for pair in zip(i.tolist(), j.tolist(), strict=True)])
+    both = np.concatenate([i, j]), np.concatenate([j, i])
+    return sp.coo_array((np.concatenate([value, value]), both), shape=(n, n)).tocsr()
+
+
+def chain(n):
+    return np.column_stack([np.arange(n - 1), np.arange(1, n)])
+
+
+def graphs():
+    rng = np.random.default_rng(0)
+    n = 240
+    loose = rng.integers(0, n, (4 * n, 2))
+    crowd = rng.integers(0, n // 2, (6 * n, 2))
+    ends = {
+        "random": np.concatenate([loose, chain(n)]),
+        "a chain": chain(n),
+        "a crowd with a tail": np.concatenate([crowd, chain(n)]),
+        "a star": np.column_stack([np.zeros(n - 1, dtype=int), np.arange(1, n)]),
+    }
+    for name, pairs in ends.items():
+        yield name, graph_of(pairs, rng.uniform(0.1, 1, len(pairs)), n)
+    lengths = np.where(rng.uniform(size=len(ends["random"])) < 0.3, 0.0, 1.0)
+    yield "zeros and ties", graph_of(ends["random"], lengths, n)
+
+
+GRAPHS = dict(graphs())
+
+
+@pytest.fixture
+def in_two_steps(monkeypatch):
+    monkeypatch.setattr(module, "FEW", 0)
+    monkeypatch.setattr(module, "CHUNK", 16)
+
+
+@pytest.mark.usefixtures("in_two_steps")
+@pytest.mark.parametrize("name", GRAPHS)
+def test_two_steps_find_what_one_search_per_sample_finds(name):
+    graph = GRAPHS[name]
+    np.testing.assert_allclose(geodesics(graph), dijkstra(graph), rtol=1e-12)
+
+
+def test_an_order_for_the_memory_changes_nothing(monkeypatch):
+    graph = GRAPHS["random"]
+    sources = np.array([200, 3, 17])
+    plain = geodesics(graph, sources)
+    monkeypatch.setattr(module, "MANY", 0)
+    np.testing.assert_array_equal(geodesics(graph, sources), plain)
+
+
+@pytest.mark.usefixtures("in_two_steps")
+def test_targets_that_need_many_sweeps_are_searched_for(monkeypatch):
+    graph = GRAPHS["a crowd with a tail"]
+    monkeypatch.setattr(module, "MAX_SWEEPS", 2)
+    np.testing.assert_allclose(geodesics(graph), dijkstra(graph), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("in_two_steps")
+@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+def test_blocks_and_threads_do_not_change_a_bit(n_jobs, monkeypatch):
+    graph = GRAPHS["random"]
+    whole = geodesics(graph)
+    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 20_000)
+    np.testing.assert_array_equal(geodesics(graph, n_jobs=n_jobs), whole)
+
+
+@pytest.fixture(scope="module")
+def sheet():
+    """Return points of a flat sheet, turned into 5 dimensions."""
+    rng = np.random.default_rng(1)
+    turn = np.linalg.qr(rng.normal(size=(5, 5)))[0][:2]
+    return rng.uniform(size=(500, 2)) * [3, 1] @ turn
+
+
+class TestLandmarks:
+    def model(self, **params):
+        return pf.PatchIsomap(n_neighbors=12, dissimilarity="euclidean", **params)
+
+    def test_embedding_equals_the_literal_triangulation(self, sheet):
+        model = self.model(n_landmarks=40).fit(sheet)
+        E = dijkstra(model.graph_)[model.landmarks_]
+        np.testing.assert_allclose(model.geodesics_, E, rtol=1e-12)
+        expected = reference.landmark_mds(E, model.landmarks_, 2)
+        signs = np.sign((expected * model.embedding_).sum(axis=0))
+        np.testing.assert_allclose(model.embedding_, expected * signs, atol=1e-9)
+
+    def test_every_sample_a_landmark_is_plain_isomap(self, sheet):
+        plain = self.model(n_landmarks=None).fit(sheet)
+        assert plain.landmarks_ is None
+        for count in ("auto", 500, 501):
+            model = self.model(n_landmarks=count).fit(sheet)
+            np.testing.assert_array_equal(model.embedding_, plain.embedding_)
+        most = self.model(n_landmarks=499).fit(sheet)
+        gap = np.abs(most.embedding_) - np.abs(plain.embedding_)
+        assert np.abs(gap).max() < 0.01
+
+    def test_many_samples_get_landmarks_by_themselves(self, sheet, monkeypatch):
+        monkeypatch.setattr("patchfold.estimators.isomap.ALL_PAIRS", 400)
+        model = self.model().fit(sheet)
+        assert model.geodesics_.shape == (100, 500)
+        assert (np.diff(model.landmarks_) > 0).all()
+        twelve = self.model(n_components=12).fit(sheet)
+        assert twelve.landmarks_.size == 120
+
+    def test_the_choice_is_fixed_unless_seeded(self, sheet):
+        fixed = [self.model(n_landmarks=30).fit(sheet).landmarks_ for _ in range(2)]
+        np.testing.assert_array_equal(*fixed)
+        seeded = self.model(n_landmarks=30, random_state=1).fit(sheet).landmarks_
+        assert set(seeded) != set(fixed[0])
+
+    def test_new_samples_lie_where_training_would_put_them(self, sheet):
+        model = self.model(n_landmarks=40).fit(sheet[:450])
+        plain = self.model(n_landmarks=None).fit(sheet)
+        placed = model.transform(sheet[450:])
+        wanted = plain.embedding_[450:] - plain.embedding_[:450].mean(axis=0)
+        signs = np.sign((wanted * placed).sum(axis=0))
+        assert (
+            np.abs(
+                placed - placed.mean(axis=0) - signs * (wanted - wanted.mean(axis=0))
+            ).max()
+            < 0.1
+        )
+        np.testing.assert_array_equal(model.transform(sheet[:450]), model.embedding_)
+
+    def test_fewer_landmarks_than_components_need(self, sheet):
+        with pytest.raises(
+            ValueError, match=r"n_landmarks=3 must be more than n_components=3.*Raise"
+        ):
+            self.model(n_components=3, n_landmarks=3).fit(sheet)
