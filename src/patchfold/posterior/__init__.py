@@ -1,0 +1,1 @@
+"""The parts of PatchPosterior: views, class patches, scores, their stack, anchors."""

@@ -1,0 +1,132 @@
+"""Kernel ridge regression on class indicators, with closed-form leave-one-out.
+
+The smoother of class memberships: f = argmin Σ_i (Y_i - f(x_i))² + λ‖f‖², f in the
+span of a Gaussian kernel at the landmarks. With H the matrix that maps Y to the fitted
+values, the prediction for row i of the regression fitted without it is
+(HY - h_ii Y)_i / (1 - h_ii), for any landmarks, as long as they stay where they are.
+With every row a landmark this is plain kernel ridge regression.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._blocks import map_blocks
+from .._distances import Products
+from ..patches import mean_variance
+
+NULL = 1e-14
+"""Directions of the landmarks' kernel below this share of the largest are rounding."""
+
+WIDTH = 0.5
+"""Kernel width, in units of the mean squared distance of two rows."""
+
+PENALTIES = (0.1, 1.0)
+"""λ: the sum of squares is that of all rows, so more rows mean less smoothing."""
+
+
+def choose_landmarks(Z: np.ndarray, n_landmarks: int) -> np.ndarray:
+    """Return rows of Z spread evenly along its direction of largest spread.
+
+    Chosen without labels, and whatever the order of the rows.
+
+    Examples
+    --------
+    >>> choose_landmarks(np.array([[3.0], [0.0], [2.0], [1.0]]), 2).ravel().tolist()
+    [0.0, 3.0]
+    """
+    n = Z.shape[0]
+    if n <= n_landmarks:
+        return Z
+    centred = Z - Z.mean(axis=0)
+    heaviest = np.argmax(np.einsum("ij,ij->j", centred, centred))
+    direction = centred.T @ (centred @ (centred.T @ centred[:, heaviest]))
+    order = np.lexsort((*Z.T, centred @ direction))
+    return Z[order[np.linspace(0, n - 1, n_landmarks).round().astype(int)]]
+
+
+def gaussian_kernel(Z: np.ndarray, landmarks: np.ndarray, width: float) -> np.ndarray:
+    """Return exp(-‖z - l‖² / width) for all pairs."""
+    squared = Products(Z, landmarks).squared(slice(0, Z.shape[0]))
+    np.maximum(squared, 0, out=squared)
+    squared /= -width
+    return np.exp(squared, out=squared)
+
+
+class KernelScores:
+    """The regressions on class indicators in one view, one for each penalty.
+
+    Parameters
+    ----------
+    Z : array (n, m)
+        Labelled rows, as the view sees them.
+    codes : int array (n,)
+        Their classes, 0, 1, ..., C - 1.
+    n_landmarks : int
+        Most landmarks; cost grows as n · n_landmarks².
+    n_jobs : int or None
+        Number of threads.
+    """
+
+    names: tuple[str, ...] = tuple(
+        f"kernel, penalty {penalty:g}" for penalty in PENALTIES
+    )
+
+    def __init__(
+        self,
+        Z: np.ndarray,
+        codes: np.ndarray,
+        *,
+        n_landmarks: int,
+        n_jobs: int | None = None,
+    ) -> None:
+        self._n_jobs = n_jobs
+        self._landmarks = choose_landmarks(Z, n_landmarks)
+        unit = 2 * Z.shape[1] * mean_variance(Z)  # the mean squared distance
+        self._width = WIDTH * unit
+        n_classes = int(codes.max()) + 1
+        Y = np.eye(n_classes)[codes] - 1 / n_classes
+        self._weights, self.left_out = _regress(
+            Z, Y, self._landmarks, self._width, n_jobs
+        )
+
+    def of(self, Z: np.ndarray) -> np.ndarray:
+        """Return the scores of new rows, (s, q, C)."""
+
+        def evaluate(block: slice) -> np.ndarray:
+            kernel = gaussian_kernel(Z[block], self._landmarks, self._width)
+            return kernel @ self._weights
+
+        work = 3 * 8 * self._landmarks.shape[0]
+        parts = map_blocks(evaluate, Z.shape[0], work, self._n_jobs)
+        return np.concatenate(parts, axis=1)
+
+
+def _regress(
+    Z: np.ndarray,
+    Y: np.ndarray,
+    landmarks: np.ndarray,
+    width: float,
+    n_jobs: int | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return landmark weights (r, l, C), and leave-one-out predictions (r, n, C)."""
+    values, vectors = np.linalg.eigh(gaussian_kernel(landmarks, landmarks, width))
+    real = values > NULL * values[-1]
+    root = vectors[:, real] / np.sqrt(values[real])
+
+    def describe(block: slice) -> np.ndarray:
+        return gaussian_kernel(Z[block], landmarks, width) @ root
+
+    work = 3 * 8 * landmarks.shape[0]
+    features = np.concatenate(map_blocks(describe, Z.shape[0], work, n_jobs))
+    values, vectors = np.linalg.eigh(features.T @ features)
+    features, root = features @ vectors, root @ vectors
+    moments = features.T @ Y
+    coefficients, left_out = [], []
+    for penalty in PENALTIES:
+        gains = 1 / (np.maximum(values, 0) + penalty)
+        weights = gains[:, None] * moments
+        leverage = ((features**2) @ gains)[:, None]
+        left_out.append((features @ weights - leverage * Y) / (1 - leverage))
+        coefficients.append(root @ weights)
+    return np.stack(coefficients), np.stack(left_out)

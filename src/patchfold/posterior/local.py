@@ -1,0 +1,187 @@
+"""Class patches -> scores: how well a row fits the nearest rows of a class.
+
+The patch of row x in class c is the K nearest rows of c, never x itself, with mean μ
+and covariance Σ by the rule of `covariance.py`. Its score is
+
+    -½ log|Σ| - ½ (K + m) log(1 + (x - μ)ᵀΣ⁻¹(x - μ) / K),
+
+the log density, up to a constant, of a Student distribution: its heavy tail is what an
+estimate from K rows deserves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array, array_namespace, identity_like
+from .._blocks import map_blocks
+from ..patches import Patches, fit_patches, mean_variance
+from .search import ClassSearch
+
+
+def student_score(queries: Array, patches: Patches, n_points: int) -> Array:
+    """Return the score of each query under its own patch.
+
+    Parameters
+    ----------
+    queries : array (q, m)
+        Rows.
+    patches : Patches
+        One for each row, fitted without it.
+    n_points : int
+        K, the number of points of a patch.
+
+    Returns
+    -------
+    array (q,)
+    """
+    xp = array_namespace(queries)
+    m = queries.shape[1]
+    log_det, distance = _gaussian_terms(queries - patches.mean, patches)
+    return -0.5 * log_det - 0.5 * (n_points + m) * xp.log(1 + distance / n_points)
+
+
+def _gaussian_terms(gap: Array, patches: Patches) -> tuple[Array, Array]:
+    """Return log|Σ| and gapᵀΣ⁻¹gap of each patch.
+
+    A factored patch Σ = FᵀF + ε I uses LLᵀ = FFᵀ + ε I: |Σ| = ε^(m-r) |L|², and by
+    Woodbury gapᵀΣ⁻¹gap = (‖gap‖² - ‖L⁻¹F gap‖²) / ε.
+    """
+    xp = array_namespace(gap)
+    if patches.dense is not None:
+        lower = xp.linalg.cholesky(patches.dense)
+        along = xp.linalg.solve(lower, gap[:, :, None])[:, :, 0]
+        return _log_det(lower), xp.sum(along * along, axis=1)
+    factor, noise = patches.factor, patches.noise
+    gram = xp.matmul(factor, xp.matrix_transpose(factor))
+    lower = xp.linalg.cholesky(gram + noise[:, None, None] * identity_like(gram))
+    along = xp.matmul(factor, gap[:, :, None])
+    along = xp.linalg.solve(lower, along)[:, :, 0]
+    squared = xp.sum(gap * gap, axis=1) - xp.sum(along * along, axis=1)
+    spare = gap.shape[1] - gram.shape[1]
+    return _log_det(lower) + spare * xp.log(noise), squared / noise
+
+
+def _log_det(lower: Array) -> Array:
+    """Return log|LLᵀ| of each lower triangle."""
+    xp = array_namespace(lower)
+    return 2 * xp.sum(xp.log(xp.linalg.diagonal(lower)), axis=1)
+
+
+def local_score(
+    queries: Array,
+    Z: Array,
+    near: Array,
+    *,
+    shrinkage: float,
+    ridge: float,
+    variance: float,
+    n_jobs: int | None = None,
+) -> Array:
+    """Score rows by patches of the rows they are nearest to.
+
+    Parameters
+    ----------
+    queries : array (q, m)
+        Rows.
+    Z : array (n, m)
+        Training rows.
+    near : int array (q, K)
+        The rows of Z that make the patch of each query.
+    shrinkage, ridge, variance : float
+        γ, ρ and v̄ of the covariance rule.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    array (q,)
+    """
+    xp = array_namespace(queries)
+    m, k = queries.shape[1], near.shape[1]
+
+    def score(block: slice) -> Array:
+        rows = queries[block, :]
+        patches = fit_patches(
+            rows,
+            Z,
+            near[block, :],
+            include_center=False,
+            shrinkage=shrinkage,
+            ridge=ridge,
+            variance=variance,
+            warn_identical=False,  # normal within a class; the ridge is their shape
+        )
+        return student_score(rows, patches, k)
+
+    work = 8 * (3 * k * m + (4 * m * m if k > m else 0))
+    return xp.concat(map_blocks(score, queries.shape[0], work, n_jobs))
+
+
+class PatchScores:
+    """The scores of the K nearest rows of every class, in one view.
+
+    Parameters
+    ----------
+    Z : array (n, m)
+        Labelled rows, as the view sees them.
+    codes : int array (n,)
+        Their classes, 0, 1, ..., C - 1.
+    n_neighbors : int
+        K; a class of fewer rows gives all it has.
+    shrinkage, ridge : float
+        γ and ρ of the covariance rule.
+    algorithm : {"auto", "exact"} or KNN transformer
+        How neighbours are searched.
+    n_jobs : int or None
+        Number of threads.
+    """
+
+    names: tuple[str, ...] = ("patch",)
+
+    def __init__(
+        self,
+        Z: np.ndarray,
+        codes: np.ndarray,
+        *,
+        n_neighbors: int,
+        shrinkage: float,
+        ridge: float,
+        algorithm: Any = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self._Z, self._n_neighbors = Z, n_neighbors
+        self._n_classes = int(codes.max()) + 1
+        self._search = ClassSearch(Z, codes, algorithm=algorithm, n_jobs=n_jobs)
+        self._rule: dict[str, Any] = {
+            "shrinkage": shrinkage,
+            "ridge": ridge,
+            "variance": mean_variance(Z),
+            "n_jobs": n_jobs,
+        }
+        self.left_out = np.full((1, codes.size, self._n_classes), np.nan)
+        for c in range(self._n_classes):
+            for rows, near in self._search.training_neighbors(c, n_neighbors):
+                score = local_score(Z[rows], Z, near, **self._rule)
+                self.left_out[0, rows, c] = score
+
+    def of(self, Z: np.ndarray) -> np.ndarray:
+        """Return the scores of new rows, (1, q, C)."""
+        scores = [
+            local_score(Z, self._Z, self._near(Z, c), **self._rule)
+            for c in range(self._n_classes)
+        ]
+        return np.stack(scores, axis=-1)[None]
+
+    def patch_rows(self, z: np.ndarray, c: int, own: int | None) -> np.ndarray:
+        """Return the rows that make the patch of one row in class c, nearest first.
+
+        `own` is the training row that it is, and is left out.
+        """
+        near = self._near(z[None], c, spare=own is not None)[0]
+        return near[near != own][: self._n_neighbors]
+
+    def _near(self, Z: np.ndarray, c: int, *, spare: bool = False) -> np.ndarray:
+        return self._search.query_neighbors(Z, c, self._n_neighbors + int(spare))

@@ -1,0 +1,98 @@
+"""Labelled rows -> posteriors and places: scores, their stack and anchors in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .anchors import place_anchors
+from .scores import ClassScores, Settings
+from .stack import fit_stack
+
+TYPICALITY = 0.2
+"""Height of the typicality axis; the anchors are at distance 1 from the centre."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the classes said of some rows.
+
+    Attributes
+    ----------
+    posterior : array (q, C)
+        p(c|x).
+    best : array (q,)
+        The weighed score of the class that fits best: how typical a row is.
+    contributions : array (s, q, C)
+        What every score adds to the log odds of every class.
+    """
+
+    posterior: np.ndarray
+    best: np.ndarray
+    contributions: np.ndarray
+
+
+class PosteriorModel:
+    """Scores, stack and anchors, fitted to labelled rows.
+
+    Parameters
+    ----------
+    settings : Settings
+        Which scores.
+    X : array (n, m)
+        Labelled rows.
+    codes : int array (n,)
+        Their classes, 0, 1, ..., C - 1.
+    n_components : int
+        Dimensions, at most C.
+
+    Attributes
+    ----------
+    scores : ClassScores
+        Fitted scores.
+    stack : Stack
+        Their weights.
+    anchors : array (C, d)
+        Where a row lies that surely is of a class.
+    """
+
+    def __init__(
+        self, settings: Settings, X: np.ndarray, codes: np.ndarray, n_components: int
+    ) -> None:
+        self.scores = ClassScores(settings, X, codes)
+        self.stack = fit_stack(self.scores.left_out, self.scores.known, codes)
+        heard = self.left_out()
+        n_classes = self.scores.n_classes
+        spatial = min(n_components, n_classes - 1)
+        self.anchors = np.zeros((n_classes, n_components))
+        self.anchors[:, :spatial] = place_anchors(heard.posterior, spatial)
+        self._has_typicality = n_components == n_classes
+        low, self._centre, high = np.quantile(heard.best, [0.25, 0.5, 0.75])
+        self._spread = (high - low) or 1.0
+
+    def left_out(self, rows: slice | list[int] = slice(None)) -> Heard:
+        """Return what was said of training rows, each without itself."""
+        return self._hear(self.scores.left_out[:, rows], self.scores.known[rows])
+
+    def of(self, X: np.ndarray) -> Heard:
+        """Return what is said of new rows."""
+        known = np.ones((X.shape[0], self.scores.n_classes), dtype=bool)
+        return self._hear(self.scores.of(X), known)
+
+    def place(self, posterior: np.ndarray, best: np.ndarray) -> np.ndarray:
+        """Return coordinates, (q, d): the mean of the anchors under the posterior."""
+        placed = posterior @ self.anchors
+        if self._has_typicality:
+            height = (best - self._centre) / self._spread
+            placed[:, -1] = TYPICALITY * np.tanh(height)
+        return placed
+
+    def _hear(self, scores: np.ndarray, known: np.ndarray) -> Heard:
+        weights = self.stack.weights / self.stack.scales
+        weighed = np.where(known, np.tensordot(weights, scores, axes=1), -np.inf)
+        return Heard(
+            posterior=self.stack.posterior(scores, known),
+            best=weighed.max(axis=1),
+            contributions=self.stack.contributions(scores, known),
+        )

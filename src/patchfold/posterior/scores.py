@@ -1,0 +1,163 @@
+"""Rows -> scores: how well every class speaks for a row, by every part in every view.
+
+A part is fitted to labelled rows in one view. It has `names`, one for each score,
+`left_out` (s, n, C), the scores of the training rows, each from the others only, and
+`of(Z)`, those of new rows. Adding one is such a class and a branch of `fit_part`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from .kernel_ridge import KernelScores
+from .local import PatchScores
+from .marginal import MarginalScores
+from .pooled import PooledScores
+from .views import fit_views, relief_weights
+from .whole import ClassPatchScores
+
+SCORES = ("patch", "class", "pooled", "kernel", "marginal")
+
+MARGINAL_VIEW = "columns"
+"""The marginal score cuts the columns themselves, so no view changes it."""
+
+
+class Part(Protocol):
+    """What a part is."""
+
+    names: tuple[str, ...]
+    left_out: np.ndarray
+
+    def of(self, Z: np.ndarray) -> np.ndarray:
+        """Return the scores of new rows, (s, q, C)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Which scores in which views: see the parameters of `PatchPosterior`."""
+
+    views: tuple[str, ...]
+    scores: tuple[str, ...]
+    n_neighbors: int
+    shrinkage: float
+    ridge: float
+    n_landmarks: int
+    algorithm: Any = "auto"
+    n_jobs: int | None = None
+
+
+def fit_part(name: str, Z: np.ndarray, codes: np.ndarray, settings: Settings) -> Part:
+    """Fit one of `SCORES` to labelled rows."""
+    rule = {"shrinkage": settings.shrinkage, "ridge": settings.ridge}
+    n_jobs = settings.n_jobs
+    if name == "patch":
+        return PatchScores(
+            Z,
+            codes,
+            n_neighbors=settings.n_neighbors,
+            algorithm=settings.algorithm,
+            n_jobs=n_jobs,
+            **rule,
+        )
+    if name == "class":
+        return ClassPatchScores(Z, codes, **rule)
+    if name == "pooled":
+        return PooledScores(Z, codes, ridge=settings.ridge, n_jobs=n_jobs)
+    if name == "kernel":
+        return KernelScores(Z, codes, n_landmarks=settings.n_landmarks, n_jobs=n_jobs)
+    return MarginalScores(Z, codes, n_jobs=n_jobs)
+
+
+class ClassScores:
+    """All scores of rows for classes, fitted to labelled rows.
+
+    Parameters
+    ----------
+    settings : Settings
+        Which scores.
+    X : array (n, m)
+        Labelled rows.
+    codes : int array (n,)
+        Their classes, 0, 1, ..., C - 1.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One for each score.
+    left_out : array (s, n, C)
+        Scores of the training rows, each without itself.
+    known : bool array (n, C)
+        Whether the class has rows besides this one.
+    """
+
+    def __init__(self, settings: Settings, X: np.ndarray, codes: np.ndarray) -> None:
+        counts = np.bincount(codes)
+        self._X, self._codes, self._n_jobs = X, codes, settings.n_jobs
+        self.n_classes = counts.size
+        self.known = counts - np.eye(counts.size, dtype=int)[codes] > 0
+        self._views = fit_views(settings.views, X, codes, n_jobs=settings.n_jobs)
+        self._parts: dict[str, dict[str, Part]] = {}
+        in_views = [name for name in settings.scores if name != "marginal"]
+        for view_name, view in self._views.items():
+            Z = view.apply(X)
+            self._parts[view_name] = {
+                name: fit_part(name, Z, codes, settings) for name in in_views
+            }
+        if "marginal" in settings.scores:
+            part = fit_part("marginal", X, codes, settings)
+            self._parts[MARGINAL_VIEW] = {"marginal": part}
+        self.names = tuple(
+            f"{view}: {name}"
+            for view, parts in self._parts.items()
+            for part in parts.values()
+            for name in part.names
+        )
+        self.left_out = np.concatenate(
+            [part.left_out for parts in self._parts.values() for part in parts.values()]
+        )
+        self.left_out[:, ~self.known] = np.nan
+
+    def of(self, X: np.ndarray) -> np.ndarray:
+        """Return the scores of new rows, (s, q, C)."""
+        scores = []
+        for view, parts in self._parts.items():
+            Z = self._apply(view, X)
+            scores += [part.of(Z) for part in parts.values()]
+        return np.concatenate(scores)
+
+    def patches(self, x: np.ndarray, own: int | None) -> dict[str, list[np.ndarray]]:
+        """Return, for one row, its patch of every class in every view.
+
+        Parameters
+        ----------
+        x : array (m,)
+            The row.
+        own : int or None
+            The training row that it is, and that is in none of its patches.
+
+        Returns
+        -------
+        dict of str to list of int arrays
+            Positions among the labelled rows, nearest first; empty without patches.
+        """
+        found: dict[str, list[np.ndarray]] = {}
+        for view, parts in self._parts.items():
+            part = parts.get("patch")
+            if isinstance(part, PatchScores):
+                z = self._apply(view, x[None])[0]
+                found[view] = [
+                    part.patch_rows(z, c, own) for c in range(self.n_classes)
+                ]
+        return found
+
+    def relevance(self) -> np.ndarray:
+        """Return the weight of every column by Relief, (m,)."""
+        plain = fit_views(("zscore",), self._X, self._codes)["zscore"]
+        return relief_weights(plain.apply(self._X), self._codes, n_jobs=self._n_jobs)
+
+    def _apply(self, view: str, X: np.ndarray) -> np.ndarray:
+        return X if view == MARGINAL_VIEW else self._views[view].apply(X)

@@ -1,0 +1,75 @@
+"""Rows and a class -> the nearest rows of that class, never the row itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ..neighbors import find_neighbors, find_query_neighbors
+
+
+class ClassSearch:
+    """The neighbour search of `neighbors`, within one class at a time.
+
+    Parameters
+    ----------
+    Z : array (n, m)
+        Labelled rows, as a view sees them.
+    codes : int array (n,)
+        Their classes, 0, 1, ...
+    algorithm : {"auto", "exact"} or KNN transformer
+        As in `find_neighbors`; a transformer is cloned for every class.
+    n_jobs : int or None
+        Number of threads.
+    """
+
+    def __init__(
+        self,
+        Z: np.ndarray,
+        codes: np.ndarray,
+        *,
+        algorithm: Any = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self._Z, self._codes = Z, codes
+        self._algorithm, self._n_jobs = algorithm, n_jobs
+        self._fitted: dict[int, Any] = {}
+
+    def training_neighbors(
+        self, c: int, n_neighbors: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield (rows, their nearest rows of class c): first its members, then others.
+
+        A class of n_c rows gives at most n_c neighbours, and n_c - 1 to its own rows.
+        Rows that find none are left out.
+        """
+        inside = self._codes == c
+        members, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+        most = min(n_neighbors, members.size - 1)
+        if most > 0:
+            algorithm = self._algorithm
+            if not isinstance(algorithm, str):
+                algorithm = self._fitted[c] = clone(algorithm)
+            found = find_neighbors(
+                self._Z[members], most, algorithm=algorithm, n_jobs=self._n_jobs
+            )
+            yield members, members[found.indices]
+        if others.size:
+            yield others, self.query_neighbors(self._Z[others], c, n_neighbors)
+
+    def query_neighbors(
+        self, queries: np.ndarray, c: int, n_neighbors: int
+    ) -> np.ndarray:
+        """Return the nearest rows of class c to new samples, (q, K)."""
+        members = np.flatnonzero(self._codes == c)
+        found = find_query_neighbors(
+            queries,
+            self._Z[members],
+            min(n_neighbors, members.size),
+            search=self._fitted.get(c),
+            n_jobs=self._n_jobs,
+        )
+        return members[found.indices]

@@ -1,0 +1,218 @@
+"""Columns -> views: the metrics in which classes are compared.
+
+* `zscore`: every column centred and divided by its standard deviation.
+* `rank`: every column by the normal quantiles of its ranks; outliers come near.
+* `whitened`: z-scores times S_W^(-1/2), S_W the covariance within classes, shrunk.
+* `relevance`: z-scores times one weight per column, from Relief.
+
+A column that never varies is 0 in every view: it cannot tell rows apart. The first two
+views are made without labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from .search import ClassSearch
+
+VIEWS = ("zscore", "rank", "whitened", "relevance")
+
+WITHIN_SHRINKAGE = 0.1
+"""How far the covariance within classes is shrunk towards a sphere."""
+
+RELIEF_NEIGHBORS = 10
+RELIEF_ROUNDS = 2
+
+
+class View(Protocol):
+    """What a view is: a map of rows."""
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Return the rows of X as this view sees them."""
+        ...
+
+
+@dataclass(frozen=True)
+class AffineView:
+    """An affine map of the columns, Z + Z·V·diag(g)·Vᵀ with Z = (x - center)·scale.
+
+    The second term is there only where columns are mixed; V has orthonormal columns,
+    no more than there are samples, so m x m matrices are never formed.
+
+    Attributes
+    ----------
+    center, scale : arrays (m,)
+        What is subtracted from a column, and what it is then multiplied with.
+    basis : array (m, r) or None
+        V.
+    gains : array (r,) or None
+        g.
+    """
+
+    center: np.ndarray
+    scale: np.ndarray
+    basis: np.ndarray | None = None
+    gains: np.ndarray | None = None
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Return the rows of X as this view sees them."""
+        Z = (X - self.center) * self.scale
+        if self.basis is None:
+            return Z
+        return Z + ((Z @ self.basis) * self.gains) @ self.basis.T
+
+
+@dataclass(frozen=True)
+class RankView:
+    """A monotone map of every column, linear between the values it was fitted to.
+
+    Attributes
+    ----------
+    values : list of arrays
+        Distinct values of every column, ascending.
+    images : list of arrays
+        Where they go. Beyond the first and the last, everything goes where they do.
+    """
+
+    values: list[np.ndarray]
+    images: list[np.ndarray]
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Return the rows of X as this view sees them."""
+        Z = np.empty_like(X)
+        for f, (value, image) in enumerate(zip(self.values, self.images, strict=True)):
+            Z[:, f] = np.interp(X[:, f], value, image)
+        return Z
+
+
+def fit_views(
+    names: tuple[str, ...],
+    X: np.ndarray,
+    codes: np.ndarray,
+    *,
+    n_jobs: int | None = None,
+) -> dict[str, View]:
+    """Fit views to labelled rows.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Some of `VIEWS`.
+    X : array (n, m)
+        Labelled rows.
+    codes : int array (n,)
+        Their classes, 0, 1, ...
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    dict of str to View
+        In the order of `names`.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 5.0], [2.0, 5.0]])
+    >>> fit_views(("zscore",), X, np.array([0, 1]))["zscore"].apply(X).tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
+    plain = _zscore(X)
+    Z = plain.apply(X)
+    fitted: dict[str, View] = {}
+    for name in names:
+        if name == "zscore":
+            fitted[name] = plain
+        elif name == "rank":
+            fitted[name] = _rank(X)
+        elif name == "whitened":
+            fitted[name] = _whitened(plain, Z, codes)
+        else:
+            weights = relief_weights(Z, codes, n_jobs=n_jobs)
+            fitted[name] = AffineView(plain.center, plain.scale * weights)
+    return fitted
+
+
+def _zscore(X: np.ndarray) -> AffineView:
+    # From the first row, so that a constant column varies by exactly nothing.
+    offsets = X - X[:1]
+    deviation = offsets.std(axis=0)
+    varies = np.ptp(X, axis=0) > 0
+    scale = np.zeros_like(deviation)
+    np.divide(1.0, deviation, out=scale, where=varies & (deviation > 0))
+    return AffineView(X[0] + offsets.mean(axis=0), scale)
+
+
+def _rank(X: np.ndarray) -> RankView:
+    """Send equal values to the quantile of their mean rank; then variance 1."""
+    n = X.shape[0]
+    values, images = [], []
+    for column in X.T:
+        distinct, first = np.unique(column, return_index=True)
+        quantile = ndtri((rankdata(column) - 0.5) / n)
+        deviation = quantile.std() if distinct.size > 1 else np.inf
+        values.append(distinct)
+        images.append((quantile[first] - quantile.mean()) / deviation)
+    return RankView(values, images)
+
+
+def _whitened(plain: AffineView, Z: np.ndarray, codes: np.ndarray) -> AffineView:
+    """Multiply with the inverse root of (1 - γ)S_W + γ (tr S_W / m) I."""
+    counts = np.bincount(codes)
+    indicator = np.eye(counts.size)[codes]
+    means = (indicator.T @ Z) / counts[:, None]
+    residual = Z - means[codes]
+    _, singular, Vt = np.linalg.svd(residual, full_matrices=False)
+    variances = singular**2 / max(1, codes.size - counts.size)
+    m = int((plain.scale > 0).sum())
+    floor = WITHIN_SHRINKAGE * variances.sum() / max(1, m)
+    if floor <= 0:  # no row differs from the mean of its class
+        return plain
+    base = floor**-0.5
+    roots = ((1 - WITHIN_SHRINKAGE) * variances + floor) ** -0.5
+    return AffineView(plain.center, plain.scale * base, Vt.T, roots / base - 1)
+
+
+def relief_weights(
+    Z: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None
+) -> np.ndarray:
+    """Weigh columns by how much more they differ to near rows of other classes.
+
+    ReliefF with all rows: for each row, the mean absolute difference to its 10 nearest
+    rows in every other class, weighed by the sizes of the classes, less that to its 10
+    nearest in its own. The second round searches in the metric of the first. Columns
+    that differ no more between classes than within get 0; the squares of the others
+    have mean 1. All weights are 1 where no column stands out.
+
+    Parameters
+    ----------
+    Z : array (n, m)
+        z-scores.
+    codes : int array (n,)
+        Classes.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    array (m,)
+    """
+    share = np.bincount(codes) / codes.size
+    weights = np.ones(Z.shape[1])
+    for _ in range(RELIEF_ROUNDS):
+        search = ClassSearch(Z * weights, codes, n_jobs=n_jobs)
+        margin = np.zeros(Z.shape[1])
+        for c in range(share.size):
+            weight = np.where(codes == c, -1.0, share[c] / (1 - share[codes] + 1e-300))
+            for rows, near in search.training_neighbors(c, RELIEF_NEIGHBORS):
+                gap = np.abs(Z[rows][:, None, :] - Z[near]).mean(axis=1)
+                margin += weight[rows] @ gap
+        positive = np.maximum(margin, 0)
+        if not positive.any():
+            return np.ones(Z.shape[1])
+        weights = np.sqrt(positive / positive.mean())
+    return weights
