@@ -10,13 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
 from typer.testing import CliRunner
 
 from patchfold.cli import app
+from patchfold.evaluation.honest import LeftOutError, _fit_sweeps, honest_split
+from patchfold.evaluation.methods import OWN
 from patchfold.evaluation.papers import PAPERS, Published
-from patchfold.evaluation.protocols import LeftOutError, honest_split, score
+from patchfold.evaluation.protocols import score
 from patchfold.evaluation.records import TaskKey, read_records
 from patchfold.evaluation.runner import list_tasks, run_task, run_tasks
+from patchfold.evaluation.study import as_paper_records
 from patchfold.evaluation.tables import build_tables
 
 NOTHING = Published({}, {})
@@ -163,6 +168,62 @@ def test_a_missing_cell_is_filled_from_the_training_half_only():
     assert scores[0] != scores[1]
 
 
+def test_only_the_training_half_is_corrupted(monkeypatch):
+    halves = []
+
+    def keep(train, y_train, test, y_test, metrics):
+        halves.append((train, test))
+        return {"mean_accuracy_4": 0.0}
+
+    monkeypatch.setattr("patchfold.evaluation.honest.panel_scores", keep)
+    for protocol in ("honest", "honest noise 2", "honest outliers 0.1"):
+        run("RAW", protocol, paper="pelle")
+    (clean, test), (noisy, same), (spoilt, same_too) = halves
+    assert np.array_equal(test, same)
+    assert np.array_equal(test, same_too)
+    assert np.std(noisy - clean) == pytest.approx(2, rel=0.2)
+    assert (spoilt != clean).any(axis=1).sum() == 4
+
+
+@small_data
+def test_the_honest_search_tries_every_size_also_on_few_samples():
+    X, y = blobs()
+    rows = np.r_[:6, 40:46]
+    own = OWN["ELAP"]
+    candidates = [clone(own.estimator).set_params(n_neighbors=k) for k in (5, 20, 40)]
+    fits = dict()
+    for which, model in _fit_sweeps(candidates, X[rows], y[rows], n_sizes=3):
+        fits |= {c: model for c in which}
+    for c, candidate in enumerate(candidates):
+        alone = clone(candidate).fit(X[rows])
+        assert_allclose(fits[c].embedding_, alone.embedding_, atol=1e-8)
+
+
+class TestHonestStudy:
+    def test_has_every_set_and_its_own_protocol(self):
+        tasks = list_tasks("honest")
+        assert {task.protocol for task in tasks} == {"honest"}
+        papers = (name for name in PAPERS if name != "honest")
+        sets = set().union(*(PAPERS[name].datasets() for name in papers))
+        assert {task.dataset for task in tasks} == sets
+        one = [t for t in tasks if t.dataset == "iris" and t.method == "LDA"]
+        assert len(one) == 10
+
+    def test_is_never_run_as_published(self):
+        tasks = list_tasks(
+            "honest", protocols=("permuted published", "permuted honest")
+        )
+        assert {task.protocol for task in tasks} == {"permuted honest"}
+        with pytest.raises(ValueError, match="'published' is not one"):
+            list_tasks("honest", protocols=("published",))
+
+    def test_methods_can_be_picked(self):
+        tasks = list_tasks("honest", datasets=("iris",), methods=("LDA",), n_splits=2)
+        assert [(task.method, task.split) for task in tasks] == [("LDA", 0), ("LDA", 1)]
+        with pytest.raises(ValueError, match="method 'LDB' is in none of"):
+            list_tasks("honest", methods=("LDB",))
+
+
 def test_tables_hold_every_row_and_the_mean_difference(tmp_path):
     records = [
         replace(r, published=None if r.value is None else r.value + 0.1)
@@ -227,3 +288,15 @@ def test_an_honest_run_is_read_back_as_it_was_written(method, tmp_path):
     assert {r.status for r in records} == {"ok"}
     sizes = {r.n_neighbors is None for r in records}
     assert sizes == {method == "PCA"}
+
+
+def test_the_honest_study_fills_the_papers_tables():
+    table = PAPERS["pelle"].tables[0]
+    key = ("PELLE", "T1", "corral", "LLE", "mean_accuracy_4")
+    task = TaskKey("honest", "corral", "LLE", "honest", "equations", 0)
+    found = list(as_paper_records(run_task(task, NOTHING), Published({key: 0.5}, {})))
+    assert [(r.paper, r.table, r.metric) for r in found] == [
+        ("pelle", table.number, "mean_accuracy_4")
+    ]
+    assert found[0].value is not None
+    assert found[0].published == 0.5

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators import CauchyEmbedding
+from ..estimators import CauchyEmbedding, PatchPosterior
 from ..recipes import cauchy, elap, isomap_kl, klap, pelle
 from ..sweep import fit_sweep
 from .baselines import BASELINES
@@ -28,7 +28,7 @@ HONEST_WIDTHS = ("auto", 1.0)
 
 @dataclass(frozen=True)
 class OwnMethod:
-    """A method of the papers.
+    """A method of the papers, or ours.
 
     Attributes
     ----------
@@ -37,7 +37,8 @@ class OwnMethod:
     grid : dict
         Parameters to search in the honest protocol, beside `n_neighbors`.
     sizes : tuple
-        Values of `n_neighbors` to search in the honest protocol.
+        Values of `n_neighbors` to search in the honest protocol; empty for a method
+        that has nothing to search.
     supervised : bool
         Whether `fit` reads the labels.
     """
@@ -51,9 +52,22 @@ class OwnMethod:
 OWN = {
     "ELAP": OwnMethod(elap(), grid={"kernel_width": HONEST_WIDTHS}),
     "PELLE": OwnMethod(pelle()),
-    "KLAP": OwnMethod(klap(), sizes=HONEST_FRACTIONS, supervised=True),
+    "KLAP": OwnMethod(
+        klap(),
+        sizes=HONEST_FRACTIONS,
+        grid={"kernel_width": HONEST_WIDTHS},
+        supervised=True,
+    ),
     "ISOMAP-KL": OwnMethod(isomap_kl(include_center=False)),
-    "CAUCHY": OwnMethod(CauchyEmbedding()),
+    "POSTERIOR": OwnMethod(PatchPosterior(), sizes=(), supervised=True),
+    # Its point twin: patches that know how wide they are, and no shape.
+    "POSTERIOR-POINTS": OwnMethod(
+        PatchPosterior(shrinkage=1.0), sizes=(), supervised=True
+    ),
+    "POSTERIOR-BLEND": OwnMethod(
+        PatchPosterior(label_blend=0.5), sizes=(), supervised=True
+    ),
+    "CAUCHY": OwnMethod(CauchyEmbedding(), grid={"kernel_width": HONEST_WIDTHS}),
     "GAUSSIAN": OwnMethod(CauchyEmbedding(decay="gaussian")),
     "EXPONENTIAL": OwnMethod(CauchyEmbedding(decay="exponential")),
 }

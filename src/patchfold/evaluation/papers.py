@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..datasets import catalogue
@@ -24,11 +24,14 @@ class Table:
         Names of the numbers in a cell.
     select : str
         The metric by which the paper's range of K was searched.
+    sets_of : tuple of str
+        The papers, by label, whose sets it uses; empty for its own paper's table.
     """
 
     number: str
     metrics: tuple[str, ...]
     select: str
+    sets_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,10 @@ class Paper:
         Its tables of scores.
     n_neighbors : tuple
         The K its method was searched over; fractions are of the samples.
+    protocol : str
+        How it is run if nothing else is asked for.
+    unranked : dict of str to str
+        Methods that stand in its tables and not in its rankings, and why.
     """
 
     name: str
@@ -57,6 +64,8 @@ class Paper:
     baselines: tuple[str, ...]
     tables: tuple[Table, ...]
     n_neighbors: tuple[int | float, ...]
+    protocol: str = "published"
+    unranked: dict[str, str] = field(default_factory=dict)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -65,21 +74,29 @@ class Paper:
 
     def datasets(self, tables: tuple[str, ...] = ()) -> list[str]:
         """Return the names of the sets its tables use, in alphabetical order."""
-        wanted = {
-            f"{self.label}-T{table.number}"
-            for table in self.tables
-            if not tables or table.number in tables
-        }
-        rows = catalogue()
-        return sorted(row.name for row in rows if wanted & set(row.tables))
+        wanted = [t for t in self.tables if not tables or t.number in tables]
+        return sorted(
+            row.name
+            for row in catalogue()
+            if any(self._uses(table, row.tables) for table in wanted)
+        )
 
     def tables_of(self, dataset: str) -> tuple[Table, ...]:
         """Return its tables that list a dataset."""
         listed = {row.name: row.tables for row in catalogue()}.get(dataset, ())
-        return tuple(t for t in self.tables if f"{self.label}-T{t.number}" in listed)
+        return tuple(table for table in self.tables if self._uses(table, listed))
+
+    def _uses(self, table: Table, listed: tuple[str, ...]) -> bool:
+        """Tell whether a set in these printed tables, "ELAP-T1", is in the table."""
+        if not table.sets_of:
+            return f"{self.label}-T{table.number}" in listed
+        return any(place.split("-T")[0] in table.sets_of for place in listed)
 
 
 _PER_CLASSIFIER = tuple(f"accuracy:{name}" for name in EIGHT_NAMES)
+_FOUR_CLASSIFIERS = tuple(f"accuracy:{name}" for name in ("KNN", "DT", "QDA", "RFC"))
+_HONEST = ("mean_accuracy_4", *_FOUR_CLASSIFIERS, "accuracy_1nn", "silhouette")
+_ALL_SETS = ("ELAP", "PELLE", "KLAP", "ISOKL", "CAUCHY")
 
 PAPERS = {
     paper.name: paper
@@ -135,6 +152,27 @@ PAPERS = {
             ("LAP",),
             (Table("1", ("accuracy_1nn", "violations"), "accuracy_1nn"),),
             (),
+        ),
+        Paper(
+            "honest",
+            "HONEST",
+            ("POSTERIOR", "POSTERIOR-POINTS", "POSTERIOR-BLEND"),
+            (
+                *("RAW", "PCA", "KPCA", "ISOMAP", "LLE", "HLLE", "LTSA", "LAP"),
+                *("TSNE", "UMAP", "SUMAP", "LDA", "NCA", "SPCA"),
+                *("ISOMAP-KL", "ELAP", "PELLE", "KLAP", "CAUCHY"),
+            ),
+            (
+                Table("1", _HONEST, "mean_accuracy_4", sets_of=_ALL_SETS),
+                Table("2", ("max_accuracy_8",), "", sets_of=("KLAP", "ISOKL")),
+            ),
+            (),
+            protocol="honest",
+            unranked={
+                "RAW": "not two-dimensional",
+                "POSTERIOR-POINTS": "a variant of POSTERIOR",
+                "POSTERIOR-BLEND": "a variant of POSTERIOR",
+            },
         ),
     )
 }

@@ -1,15 +1,21 @@
-"""Tables -> report.md and report.html: what was measured, beside what was printed."""
+"""Records and figures -> report.md and report.html: measured beside printed."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .._files import write_text
-from .papers import PAPERS
+from .._files import write_bytes, write_text
+from .cd_diagram import plot_critical_difference
+from .documents import Block, Grid, Heading, Image, Paragraph, as_html, as_markdown
+from .figure_plots import as_png, caption, draw_figure, figure_title
+from .figure_records import FigureRecord, figure_path, read_figure
+from .figures import FIGURES
+from .papers import PAPERS, Published, published_numbers
+from .published_tests import published_p_values
+from .rankings import MIN_ROWS, Ranking, RankTests, group_tables, rank_tables
 from .records import Record
-from .tables import Cell, ResultTable, build_tables
+from .tables import Cell, ResultTable, average_tables, build_tables
 
 PROTOCOL_WORDS = {
     "published": "All samples embedded together, K by its score on the test half.",
@@ -17,23 +23,256 @@ PROTOCOL_WORDS = {
         "Fitted on the training half, K by cross-validation inside it, test half "
         "placed by transform; mean and standard error over the splits."
     ),
-    "permuted published": "As published, with shuffled labels: the control for leaks.",
-    "permuted honest": "As honest, with shuffled labels: the control for leaks.",
 }
 
 
 def write_report(records: Iterable[Record], folder: Path) -> None:
-    """Write `report.md` and `report.html`, each whole or not at all."""
+    """Write `report.md` and `report.html`, each whole or not at all.
+
+    Figures that the folder holds are drawn, into figures/NAME.png and into the page.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        What was measured.
+    folder : Path
+        Where the report goes.
+    """
+    kept = [read_figure(folder, name) for name in FIGURES]
+    figures = [record for record in kept if record is not None]
+    blocks = build_report(records, figures, published_numbers())
+    for block in blocks:
+        if isinstance(block, Image) and block.file:
+            write_bytes(folder / block.file, block.png)
+    write_text(folder / "report.md", as_markdown(blocks))
+    write_text(folder / "report.html", as_html(blocks))
+
+
+def build_report(
+    records: Iterable[Record], figures: Iterable[FigureRecord], published: Published
+) -> list[Block]:
+    """Return the report, a function of what is given and of nothing else.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        What was measured, in any order.
+    figures : iterable of FigureRecord
+        What was drawn.
+    published : Published
+        The printed numbers, for the papers' own tests.
+
+    Returns
+    -------
+    list of Block
+    """
     tables = build_tables(records)
-    write_text(folder / "report.md", as_markdown(tables))
-    write_text(folder / "report.html", as_html(tables))
+    papers = {table.paper for table in tables}
+    return [
+        Heading("Published tables, run again", 1),
+        *_summary(tables),
+        *_figures(figures),
+        *_rankings(rank_tables(tables)),
+        *_printed_tests(papers, published),
+        *_averages(tables, published),
+        *_tables(tables),
+    ]
 
 
-def _title(table: ResultTable) -> str:
+def protocol_words(protocol: str) -> str:
+    """Say in a sentence how a protocol scores."""
+    kind = protocol.removeprefix("permuted ")
+    base, _, worse = kind.partition(" ")
+    words = PROTOCOL_WORDS[base]
+    if worse:
+        words += f" The training half has {worse}, the test half is as it was."
+    if kind != protocol:
+        words += " All labels are shuffled first: the control for leaks."
+    return words
+
+
+def _summary(tables: list[ResultTable]) -> Iterator[Block]:
+    """Say how far each paper's own methods are from what it printed."""
+    lines = [["table", "protocol", "variant", "method", "mean absolute difference"]]
+    for table in tables:
+        for method in table.methods:
+            error = table.mean_absolute_error(method)
+            if method in PAPERS[table.paper].own and error is not None:
+                name = f"{table.paper} {table.table}, {table.metric}"
+                gap = f"{error[0]:.3f} over {error[1]} sets"
+                lines.append([name, table.protocol, table.variant, method, gap])
+    if len(lines) > 1:
+        yield Grid(lines)
+
+
+def _figures(figures: Iterable[FigureRecord]) -> Iterator[Block]:
+    for n, record in enumerate(figures):
+        if not n:
+            yield Heading("Figures")
+        title = figure_title(record)
+        yield Heading(title, 3)
+        if record.status == "ok":
+            file = figure_path(Path(), record.name, ".png").as_posix()
+            yield Image(title, as_png(draw_figure(record)), file)
+        yield Paragraph(caption(record))
+
+
+def _rankings(rankings: list[Ranking]) -> Iterator[Block]:
+    if rankings:
+        yield Heading("Rankings")
+        yield Paragraph(
+            "Mean ranks over the sets (1 is best), of ours and of the printed numbers "
+            "on the same sets. The p-values are those of a method against the paper's "
+            "own; bars in a diagram join methods Nemenyi's test does not tell apart. A "
+            "row is a set or, where a paper tests tables together, a set and a "
+            "classifier: such rows are not independent, and their p-values are too "
+            "small."
+        )
+    for ranking in rankings:
+        yield Heading(_place(ranking), 3)
+        if ranking.ours is None:
+            complete = ranking.n_rows - ranking.n_incomplete
+            yield Paragraph(
+                f"Not ranked: {complete} complete sets, and {MIN_ROWS} are needed."
+                + _left_out(ranking)
+            )
+            continue
+        yield Paragraph(_tests_text("Ours", ranking.ours) + _left_out(ranking))
+        if ranking.printed is not None:
+            yield Paragraph(_tests_text("Printed", ranking.printed))
+        yield _ranks_grid(ranking, ranking.ours)
+        yield _diagram(ranking, ranking.ours)
+
+
+def _place(place: Ranking | ResultTable) -> str:
     return (
-        f"{table.paper} table {table.table}: {table.metric} "
-        f"({table.protocol}, {table.variant})"
+        f"{place.paper} table {place.table}: {place.metric} "
+        f"({place.protocol}, {place.variant})"
     )
+
+
+def _tests_text(whose: str, tests: RankTests) -> str:
+    every = [
+        ("Friedman χ²", tests.friedman),
+        ("Kruskal-Wallis H", tests.kruskal_wallis),
+    ]
+    found = "; ".join(f"{n} {t.statistic:.2f}, p = {t.p_value:.3g}" for n, t in every)
+    cd = f"critical difference {tests.critical_difference:.2f} at the level .05"
+    return f"{whose}, {len(tests.scores)} rows: {found}; {cd}."
+
+
+def _left_out(ranking: Ranking) -> str:
+    text = ""
+    if ranking.n_incomplete:
+        text += f" Rows without a number of every method: {ranking.n_incomplete}."
+    if ranking.left_out:
+        reasons = [f"{method} ({why})" for method, why in ranking.left_out.items()]
+        text += f" Left out: {', '.join(reasons)}."
+    return text
+
+
+def _ranks_grid(ranking: Ranking, ours: RankTests) -> Grid:
+    columns = [("ours", ours)]
+    if ranking.printed is not None:
+        columns.append(("printed", ranking.printed))
+    head = ["method"]
+    for whose, _ in columns:
+        against = f"p against {ranking.reference}, {whose}"
+        head += [f"mean rank, {whose}", f"mean, {whose}"]
+        head += [f"Nemenyi {against}", f"Wilcoxon-Holm {against}"]
+    lines = [head]
+    for method in sorted(ours.ranks, key=ours.ranks.__getitem__):
+        line = [method]
+        for _, tests in columns:
+            pair = (tests.nemenyi[ranking.reference], tests.wilcoxon)
+            line += [f"{tests.ranks[method]:.2f}", f"{tests.means[method]:.3f}"]
+            line += [f"{p[method]:.3g}" if method in p else "" for p in pair]
+        lines.append(line)
+    return Grid(lines)
+
+
+def _diagram(ranking: Ranking, ours: RankTests) -> Image:
+    from matplotlib.figure import Figure
+
+    height = 1.2 + 0.2 * len(ours.ranks)
+    picture = Figure(figsize=(7.2, height), dpi=110, layout="constrained")
+    plot_critical_difference(
+        ours.scores,
+        higher_is_better=ranking.higher_is_better,
+        ax=picture.subplots(),
+    )
+    return Image(f"Mean ranks, {_place(ranking)}", as_png(picture))
+
+
+def _printed_tests(papers: set[str], published: Published) -> Iterator[Block]:
+    """Set the p-values in the papers' texts beside those of their printed numbers."""
+    labels = {PAPERS[name].label: name for name in papers}
+    columns = ("seed", "table", "dataset", "method", "metric", "value")
+    rows = [
+        dict(zip(columns, (*place, str(value)), strict=True))
+        for place, value in published.values.items()
+        if place[0] in labels
+    ]
+    lines = [["table", "test", "against", "in the text", "from its table", "agree"]]
+    for found in published_p_values(rows):
+        if not found.printed:
+            continue
+        agree = "yes"
+        if not found.agrees:
+            factor = found.p_value / float(found.printed.lstrip("<"))
+            agree = f"no, {factor:.2g} times the printed"
+        table = f"{labels[found.paper]} {found.tables.replace('T', '')}"
+        test = found.test if not found.method else f"nemenyi, {found.test}"
+        ours = f"{found.p_value:.3g}"
+        lines.append([table, test, found.method, found.printed, ours, agree])
+    if len(lines) > 1:
+        yield Heading("The papers' own p-values")
+        yield Paragraph(
+            "Computed from all numbers that the papers print, by the test that comes "
+            "closest to what they call Friedman, Kruskal-Wallis and Nemenyi."
+        )
+        yield Grid(lines)
+
+
+def _averages(tables: list[ResultTable], published: Published) -> Iterator[Block]:
+    """Derive the tables of averages from those that a paper tests together."""
+    for group in group_tables(tables):
+        first = group[0]
+        averages = average_tables(group)
+        if len(group) < 2 or not any(a.n_cells for a in averages.values()):
+            continue
+        paper = PAPERS[first.paper]
+        numbers = " and ".join(dict.fromkeys(table.table for table in group))
+        yield Heading(f"{first.paper} table 4 ({first.protocol}, {first.variant})")
+        yield Paragraph(
+            f"Mean and standard deviation of all accuracies of tables {numbers} where "
+            "both numbers are there; last, as table 4 prints them, over all cells."
+        )
+        lines = [["method", "cells", "ours", "printed, same cells", "printed"]]
+        for method, average in averages.items():
+            key = (paper.label, "T4", "(all of t2 and t3)", method)
+            whole = [
+                published.values.get((*key, f"accuracy_{part}_all"))
+                for part in ("mean", "sd")
+            ]
+            pairs = (average.ours, average.printed, whole if all(whole) else None)
+            texts = ["" if p is None else f"{p[0]:.3f} ± {p[1]:.3f}" for p in pairs]
+            lines.append([method, str(average.n_cells), *texts])
+        yield Grid(lines)
+
+
+def _tables(tables: list[ResultTable]) -> Iterator[Block]:
+    for table in tables:
+        yield Heading(_place(table))
+        yield Paragraph(f"{protocol_words(table.protocol)} Ours [as printed].")
+        lines = [["dataset", *table.methods]]
+        for dataset, row in table.rows.items():
+            lines.append([dataset, *(_cell_text(row.get(m)) for m in table.methods)])
+        errors = [table.mean_absolute_error(method) for method in table.methods]
+        if any(errors):
+            texts = [f"{e[0]:.3f} over {e[1]}" if e else "" for e in errors]
+            lines.append(["mean absolute difference", *texts])
+        yield Grid(lines)
 
 
 def _cell_text(cell: Cell | None) -> str:
@@ -47,88 +286,6 @@ def _cell_text(cell: Cell | None) -> str:
             ours += f" ± {cell.error:.3f}"
         if cell.n_neighbors is not None:
             ours += f" (K={cell.n_neighbors})"
+        if cell.status != "ok":
+            ours += f" ({cell.status} on other splits)"
     return ours if cell.published is None else f"{ours} [{cell.published:.3f}]"
-
-
-def _grid(table: ResultTable) -> list[list[str]]:
-    """Return the cells of a table as text, with headings and the mean difference."""
-    lines = [["dataset", *table.methods]]
-    for dataset, row in table.rows.items():
-        lines.append([dataset, *(_cell_text(row.get(m)) for m in table.methods)])
-    errors = [table.mean_absolute_error(method) for method in table.methods]
-    if any(errors):
-        texts = [f"{e[0]:.3f} over {e[1]}" if e else "" for e in errors]
-        lines.append(["mean absolute difference", *texts])
-    return lines
-
-
-def _summary(tables: list[ResultTable]) -> list[list[str]]:
-    """Return how far each paper's own methods are from what it printed."""
-    lines = [["table", "protocol", "variant", "method", "mean absolute difference"]]
-    for table in tables:
-        for method in table.methods:
-            error = table.mean_absolute_error(method)
-            if method in PAPERS[table.paper].own and error is not None:
-                name = f"{table.paper} {table.table}, {table.metric}"
-                gap = f"{error[0]:.3f} over {error[1]} sets"
-                lines.append([name, table.protocol, table.variant, method, gap])
-    return lines
-
-
-def _markdown_table(lines: list[list[str]]) -> str:
-    head, *body = lines
-    rows = [head, ["---"] * len(head), *body]
-    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    return "\n".join("| " + " | ".join(row) + " |" for row in escaped) + "\n"
-
-
-def as_markdown(tables: list[ResultTable]) -> str:
-    """Return the report as Markdown."""
-    parts = [
-        "# Published tables, run again\n",
-        _markdown_table(_summary(tables)),
-        "Below: ours, and [as printed] beside it.\n",
-    ]
-    for table in tables:
-        parts.append(f"## {_title(table)}\n\n{PROTOCOL_WORDS[table.protocol]}\n")
-        parts.append(_markdown_table(_grid(table)))
-    return "\n".join(parts)
-
-
-STYLE = """
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 1.5rem auto; max-width: 80rem;
-       padding: 0 1rem; }
-div { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 13px; }
-th, td { border-bottom: 1px solid #8884; padding: .3rem .6rem; text-align: left;
-         white-space: nowrap; }
-"""
-
-
-def as_html(tables: list[ResultTable]) -> str:
-    """Return the report as one page that needs nothing else."""
-    parts = [
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>",
-        f"<title>Published tables, run again</title><style>{STYLE}</style></head>",
-        "<body><h1>Published tables, run again</h1>",
-        _html_table(_summary(tables)),
-        "<p>Below: ours, and [as printed] beside it.</p>",
-    ]
-    for table in tables:
-        parts.append(f"<h2>{html.escape(_title(table))}</h2>")
-        parts.append(f"<p>{html.escape(PROTOCOL_WORDS[table.protocol])}</p>")
-        parts.append(_html_table(_grid(table)))
-    parts.append("</body></html>")
-    return "\n".join(parts)
-
-
-def _html_table(lines: list[list[str]]) -> str:
-    kinds = ["th", *["td"] * (len(lines) - 1)]
-    rows = [
-        "".join(f"<{kind}>{html.escape(cell)}</{kind}>" for cell in line)
-        for kind, line in zip(kinds, lines, strict=True)
-    ]
-    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
-    return f"<div><table>{body}</table></div>"

@@ -18,9 +18,10 @@ from joblib import Parallel, delayed
 
 from .._version import __version__
 from ..datasets import DatasetUnavailableError, load
+from .honest import LeftOutError
 from .methods import RELEASED
 from .papers import PAPERS, Published, published_numbers
-from .protocols import N_SPLITS, LeftOutError, score
+from .protocols import N_SPLITS, is_honest, score
 from .records import Record, RecordFile, TaskKey
 
 RESULTS = "results.csv"
@@ -31,8 +32,9 @@ def list_tasks(
     *,
     tables: tuple[str, ...] = (),
     datasets: tuple[str, ...] = (),
-    protocols: tuple[str, ...] = ("published",),
+    protocols: tuple[str, ...] = (),
     variants: tuple[str, ...] = ("equations",),
+    methods: tuple[str, ...] = (),
     n_splits: int = N_SPLITS,
 ) -> list[TaskKey]:
     """List the runs that a paper's tables need.
@@ -44,8 +46,12 @@ def list_tasks(
     tables, datasets : tuple of str
         Which of its tables and sets; empty for all.
     protocols, variants : tuple of str
-        How to run them. The released variant exists for the papers' own methods only,
-        and cannot place new samples, so it is not run under the honest protocol.
+        How to run them; by default as the paper did. The released variant exists for
+        the papers' own methods only, and cannot place new samples, so it is not run
+        under an honest protocol. A study that is honest by its nature is run under
+        honest protocols only.
+    methods : tuple of str
+        Which of its methods; empty for all.
     n_splits : int
         Splits of the honest protocol.
 
@@ -61,26 +67,41 @@ def list_tasks(
     """
     chosen = PAPERS[paper]
     listed = chosen.datasets(tables)
-    unknown = sorted(set(datasets) - set(listed))
-    if unknown:
+    _check_listed("dataset", datasets, listed)
+    _check_listed("method", methods, chosen.methods)
+    wanted = [
+        protocol
+        for protocol in protocols or (chosen.protocol,)
+        if is_honest(protocol) or not is_honest(chosen.protocol)
+    ]
+    if not wanted:
         raise ValueError(
-            f"dataset {unknown[0]!r} is in none of the tables asked for. They use: "
-            f"{', '.join(listed)}."
+            f"paper {paper!r} is a study under honest protocols only; protocol "
+            f"{protocols[0]!r} is not one. Ask for honest, permuted, noise or outliers."
         )
     keys = []
     for dataset in datasets or listed:
-        for protocol in protocols:
-            splits = n_splits if protocol.endswith("honest") else 1
-            for method in chosen.methods:
+        for protocol in wanted:
+            splits = n_splits if is_honest(protocol) else 1
+            for method in methods or chosen.methods:
                 for variant in variants:
                     script = variant == "released"
-                    if script and (method not in RELEASED or "honest" in protocol):
+                    if script and (method not in RELEASED or is_honest(protocol)):
                         continue
                     keys += [
                         TaskKey(paper, dataset, method, protocol, variant, split)
                         for split in range(splits)
                     ]
     return keys
+
+
+def _check_listed(what: str, asked: tuple[str, ...], listed: Iterable[str]) -> None:
+    unknown = sorted(set(asked) - set(listed))
+    if unknown:
+        raise ValueError(
+            f"{what} {unknown[0]!r} is in none of the tables asked for. They use: "
+            f"{', '.join(listed)}."
+        )
 
 
 def run_tasks(

@@ -113,7 +113,7 @@ def build_tables(records: Iterable[Record]) -> list[ResultTable]:
     for (paper_name, number, metric, protocol, variant), rows in sorted(cells.items()):
         paper = PAPERS[paper_name]
         present = {method for row in rows.values() for method in row}
-        if not present & set(paper.own):
+        if variant == "released" and not present & set(paper.own):
             continue
         tables.append(
             ResultTable(
@@ -141,5 +141,54 @@ def _cell(records: list[Record]) -> Cell:
         error=stdev(values) / len(values) ** 0.5 if len(values) > 1 else None,
         published=records[0].published,
         n_neighbors=None if several else records[0].n_neighbors,
-        status="; ".join(statuses) or "ok",
+        status="; ".join(statuses) or ("ok" if values else "not defined"),
     )
+
+
+@dataclass(frozen=True)
+class Average:
+    """Mean and standard deviation of a method's accuracies over several tables.
+
+    Attributes
+    ----------
+    ours, printed : tuple of (float, float) or None
+        Mean and standard deviation over the cells that have both numbers.
+    n_cells : int
+        How many there are.
+    """
+
+    ours: tuple[float, float] | None
+    printed: tuple[float, float] | None
+    n_cells: int
+
+
+def average_tables(tables: Iterable[ResultTable]) -> dict[str, Average]:
+    """Average every method over the cells of all tables.
+
+    Table 4 of the ISOMAP-KL paper is this, over its tables 2 and 3.
+
+    Parameters
+    ----------
+    tables : iterable of ResultTable
+        Tables of one paper, protocol and variant.
+
+    Returns
+    -------
+    dict of str to Average
+        Method -> averages, in the order of the columns.
+    """
+    cells: dict[str, list[tuple[float, float]]] = {}
+    for table in tables:
+        for row in table.rows.values():
+            for method in table.methods:
+                cell = row.get(method)
+                pairs = cells.setdefault(method, [])
+                if cell and cell.value is not None and cell.published is not None:
+                    pairs.append((cell.value, cell.published))
+    averages = {}
+    for method, pairs in cells.items():
+        ours = printed = None
+        if len(pairs) > 1:
+            ours, printed = ((fmean(v), stdev(v)) for v in zip(*pairs, strict=True))
+        averages[method] = Average(ours, printed, len(pairs))
+    return averages
