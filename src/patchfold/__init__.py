@@ -1,26 +1,90 @@
 """Manifold learning that compares neighbourhoods, not points."""
 
-from . import datasets, exceptions, metrics
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ._version import __version__
-from .estimators import CauchyEmbedding, PatchEigenmaps, PatchIsomap, PatchLLE
-from .patches import Patches
-from .recipes import cauchy, elap, isomap_kl, klap, pelle
-from .sweep import fit_sweep
+
+if TYPE_CHECKING:
+    from . import datasets, exceptions, metrics
+    from .comparison import Comparison, compare
+    from .estimators import (
+        CauchyEmbedding,
+        PatchEigenmaps,
+        PatchIsomap,
+        PatchLLE,
+        PatchPosterior,
+        PatchProjection,
+    )
+    from .patches import Patches
+    from .persistence import load_model, save_model
+    from .recipes import cauchy, elap, isomap_kl, klap, pelle
+    from .selection import select_n_neighbors
+    from .sweep import fit_sweep
 
 __all__ = [
     "CauchyEmbedding",
+    "Comparison",
     "PatchEigenmaps",
     "PatchIsomap",
     "PatchLLE",
+    "PatchPosterior",
+    "PatchProjection",
     "Patches",
     "__version__",
     "cauchy",
+    "compare",
     "datasets",
     "elap",
     "exceptions",
     "fit_sweep",
     "isomap_kl",
     "klap",
+    "load_model",
     "metrics",
     "pelle",
+    "save_model",
+    "select_n_neighbors",
 ]
+
+_HOMES = {
+    "comparison": ("Comparison", "compare"),
+    "estimators": (
+        "CauchyEmbedding",
+        "PatchEigenmaps",
+        "PatchIsomap",
+        "PatchLLE",
+        "PatchPosterior",
+        "PatchProjection",
+    ),
+    "patches": ("Patches",),
+    "persistence": ("load_model", "save_model"),
+    "recipes": ("cauchy", "elap", "isomap_kl", "klap", "pelle"),
+    "selection": ("select_n_neighbors",),
+    "sweep": ("fit_sweep",),
+}
+"""The module of every public name that is not itself one."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for.
+
+    The parts need SciPy and scikit-learn, which take seconds to load; `patchfold
+    --help` needs neither.
+    """
+    value: Any
+    if name in ("datasets", "exceptions", "metrics"):
+        value = import_module(f".{name}", __name__)
+    else:
+        home = next((home for home, names in _HOMES.items() if name in names), None)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

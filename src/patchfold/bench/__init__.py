@@ -1,0 +1,1 @@
+"""Speed: ours and others' time on the same data, side by side in one process."""

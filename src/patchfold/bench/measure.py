@@ -1,0 +1,117 @@
+"""Tasks -> seconds and peak memory, in a process of their own.
+
+Run as a program, it is that process: `python -m patchfold.bench.measure SPEC`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .tasks import TASKS
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a task took.
+
+    Attributes
+    ----------
+    task : str
+        Its name.
+    n : int
+        Samples.
+    seconds : float
+        The best of its runs, by the clock.
+    cpu_seconds : float
+        The best of its runs, of processor time in all threads: what to look at where
+        other programs share the machine.
+    peak_bytes : int
+        Most memory of the process so far, data and libraries included; 0 where the
+        system does not say.
+    """
+
+    task: str
+    n: int
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+
+
+def measure(
+    tasks: list[tuple[str, int]], *, repeats: int = 1, n_jobs: int = -1
+) -> list[Measurement]:
+    """Time tasks in one fresh process, in turns.
+
+    Parameters
+    ----------
+    tasks : list of (name, number of samples)
+        What to run.
+    repeats : int
+        How often the list is run through; the best time of each counts.
+    n_jobs : int
+        Threads for those that take them.
+
+    Returns
+    -------
+    list of Measurement
+
+    Raises
+    ------
+    RuntimeError
+        If the process fails: what it said last.
+    """
+    spec = json.dumps({"tasks": tasks, "repeats": repeats, "n_jobs": n_jobs})
+    run = subprocess.run(
+        [sys.executable, "-m", "patchfold.bench.measure", spec],
+        capture_output=True,
+        text=True,
+    )
+    if run.returncode:
+        said = run.stderr.strip().splitlines() or [f"exit status {run.returncode}"]
+        raise RuntimeError(said[-1])
+    return [Measurement(**one) for one in json.loads(run.stdout.splitlines()[-1])]
+
+
+def _run(spec: dict[str, Any]) -> list[Measurement]:
+    calls = [TASKS[name](n, spec["n_jobs"]) for name, n in spec["tasks"]]
+    best: list[tuple[float, float, int]] = [(float("inf"), float("inf"), 0)] * len(
+        calls
+    )
+    for _ in range(spec["repeats"]):
+        for i, call in enumerate(calls):
+            clock, cpu = time.perf_counter(), _cpu_time()
+            call()
+            clock, cpu = time.perf_counter() - clock, _cpu_time() - cpu
+            best[i] = min(best[i][0], clock), min(best[i][1], cpu), _peak_memory()
+    return [
+        Measurement(name, n, *took)
+        for (name, n), took in zip(spec["tasks"], best, strict=True)
+    ]
+
+
+def _cpu_time() -> float:
+    """Return the processor time of this process and of those it waited for."""
+    import os
+
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def _peak_memory() -> int:
+    try:
+        import resource
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    print(json.dumps([asdict(one) for one in _run(json.loads(sys.argv[1]))]))

@@ -1,0 +1,163 @@
+"""Results -> files: a table in Markdown, records in CSV, a picture of growth."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import platform
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, fields
+from importlib.metadata import version
+from pathlib import Path
+
+from .._files import write_bytes, write_text
+from .measure import Measurement
+from .rows import GROWTH, VERSUS, Result, compare, grow, judge
+
+Progress = Callable[[int, int], None]
+
+
+def run_bench(
+    out: Path,
+    *,
+    quick: bool = False,
+    n_jobs: int = -1,
+    progress: Progress = lambda done, total: None,
+) -> list[Result]:
+    """Run the table and write `bench.csv`, `growth.csv`, `bench.md` and `growth.png`.
+
+    Parameters
+    ----------
+    out : Path
+        An existing folder. Its files are replaced whole, after every row.
+    quick : bool
+        Smaller sizes, and rows that take minutes left out.
+    n_jobs : int
+        Threads, ours and the peers'.
+    progress : callable
+        Called with (rows done, rows in all).
+
+    Returns
+    -------
+    list of Result
+    """
+    conditions = describe_machine(quick, n_jobs)
+    results: list[Result] = []
+    points: list[Measurement] = []
+    total = len(VERSUS) + len(GROWTH)
+    for done, versus in enumerate(VERSUS):
+        progress(done, total)
+        results.append(compare(versus, quick=quick, n_jobs=n_jobs))
+        _write_tables(out, results, points, conditions)
+    for done, growth in enumerate(GROWTH, start=len(VERSUS)):
+        progress(done, total)
+        curve: list[Measurement] = []
+        failure = ""
+        for point in grow(growth, quick=quick, n_jobs=n_jobs):
+            if isinstance(point, str):
+                failure = point
+            else:
+                curve.append(point)
+        points += curve
+        if growth.what:
+            results.append(judge(growth, curve, failure))
+        _write_tables(out, results, points, conditions)
+    progress(total, total)
+    _write_picture(out, points)
+    return results
+
+
+def describe_machine(quick: bool, n_jobs: int) -> str:
+    """Say on what, with what and under which load the run began."""
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn")
+    )
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    kind = "A quick run" if quick else "A full run"
+    return (
+        f"{kind} on {os.cpu_count()} cores ({platform.machine()}), n_jobs={n_jobs}, "
+        f"load {load} at its start; Python {platform.python_version()}, {packages}."
+    )
+
+
+def format_table(results: Iterable[Result]) -> str:
+    """Return the table in Markdown.
+
+    Examples
+    --------
+    >>> row = Result("elap", "umap", 100, 1.0, 4.0, 0.25, None, 0.4, "met")
+    >>> print(format_table([row]))
+    | what | n | against | ours, s | peer, s | ratio | in CPU time | target | |
+    | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | --- |
+    | elap | 100 | umap | 1.00 | 4.00 | 0.250 | | 0.4 | met |
+    """
+    lines = [
+        "| what | n | against | ours, s | peer, s | ratio | in CPU time | target | |",
+        "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
+    for row in results:
+        cells = (
+            row.what,
+            f"{row.n:,}" if row.n > 1 else "",
+            row.peer,
+            _number(row.ours_s, ".2f"),
+            _number(row.peer_s, ".2f"),
+            _number(row.ratio, ".3g" if (row.ratio or 1) < 0.01 else ".3f"),
+            _number(row.cpu_ratio, ".3g" if (row.cpu_ratio or 1) < 0.01 else ".3f"),
+            f"{row.target:g}",
+            row.verdict,
+        )
+        lines.append(
+            "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
+        )
+    return "\n".join(lines)
+
+
+def _number(value: float | None, how: str) -> str:
+    return "" if value is None else format(value, how)
+
+
+def _write_tables(
+    out: Path, results: list[Result], points: list[Measurement], conditions: str
+) -> None:
+    write_text(out / "bench.csv", _as_csv(Result, results))
+    write_text(out / "growth.csv", _as_csv(Measurement, points))
+    text = (
+        f"# Speed\n\n{conditions}\n\nA ratio is our time over the peer's on the same "
+        "data in the same process; of a growth row, against itself, the exponent of "
+        "n. By the clock, and in processor time of all threads.\n\n"
+        f"{format_table(results)}\n"
+    )
+    write_text(out / "bench.md", text)
+
+
+def _as_csv(kind: type, records: Iterable[Result | Measurement]) -> str:
+    file = io.StringIO()
+    writer = csv.DictWriter(file, [field.name for field in fields(kind)])
+    writer.writeheader()
+    writer.writerows(asdict(record) for record in records)
+    return file.getvalue()
+
+
+def _write_picture(out: Path, points: list[Measurement]) -> None:
+    """Draw time and peak memory against n, both axes logarithmic."""
+    from matplotlib.figure import Figure
+
+    from ..plotting import COLORS
+
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    time, memory = figure.subplots(1, 2)
+    tasks = dict.fromkeys(point.task for point in points)
+    for task, color in zip(tasks, COLORS, strict=False):
+        curve = [point for point in points if point.task == task]
+        sizes = [point.n for point in curve]
+        style = {"marker": "o", "color": color, "label": task}
+        time.loglog(sizes, [point.seconds for point in curve], **style)
+        memory.loglog(sizes, [point.peak_bytes / 2**30 for point in curve], **style)
+    time.set(xlabel="samples n", ylabel="seconds")
+    memory.set(xlabel="samples n", ylabel="peak memory of the process, GiB")
+    time.legend(frameon=False)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=150)
+    write_bytes(out / "growth.png", picture.getvalue())

@@ -1,0 +1,214 @@
+"""The rows of the table: ours against a peer, or large against small, with a target."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from .measure import Measurement, measure
+
+MEMORY = 16 * 2**30
+"""Peak memory that a growth row may reach."""
+
+
+@dataclass(frozen=True)
+class Versus:
+    """Ours against a peer on the same data.
+
+    Attributes
+    ----------
+    what : str
+        The row's name.
+    ours, peer : str
+        Tasks.
+    n : int
+        Samples.
+    target : float
+        Largest ratio of our time to theirs.
+    quick : int or None
+        Samples in a quick run; None leaves the row out of it.
+    repeats : int
+        Runs of each, in turns.
+    needs : str
+        A package the peer is from, where it is optional.
+    """
+
+    what: str
+    ours: str
+    peer: str
+    n: int
+    target: float
+    quick: int | None
+    repeats: int = 1
+    needs: str = ""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The same task at several sizes: the exponent between the last two is judged."""
+
+    what: str
+    task: str
+    sizes: tuple[int, ...]
+    target: float
+    quick: tuple[int, ...]
+
+
+VERSUS = (
+    Versus("elap, m=12, K=15", "elap, small", "elap, a loop", 800, 1 / 50, 800, 3),
+    Versus("klap, m=12, K=.75n", "klap", "klap, a loop", 800, 1 / 500, None),
+    Versus("PatchIsomap", "PatchIsomap", "Isomap", 8000, 0.5, 3000),
+    Versus("PatchEigenmaps", "PatchEigenmaps", "SpectralEmbedding", 8000, 0.7, 8000, 2),
+    Versus("PatchLLE", "PatchLLE", "LocallyLinearEmbedding", 8000, 0.5, 8000),
+    Versus("elap", "elap", "umap", 100_000, 0.4, None, 1, "umap"),
+    Versus(
+        "transform", "elap, transform", "umap, transform", 100_000, 0.1, None, 1, "umap"
+    ),
+    *(
+        Versus(
+            f"PatchLLE, {shape}",
+            "PatchLLE, wide",
+            "LocallyLinearEmbedding, wide",
+            n,
+            1.0,
+            n if n < 1000 else None,
+            3 if n < 1000 else 1,
+        )
+        for n, shape in (
+            (72, "72 x 7,129"),
+            (102, "102 x 5,966"),
+            (10_000, "10,000 x 784"),
+        )
+    ),
+    Versus("a sweep, K = 2 ... 40", "sweep", "separate fits", 2000, 0.6, 500),
+    Versus("import", "import patchfold", "import sklearn.manifold", 1, 1.1, 1, 5),
+)
+
+GROWTH = (
+    Growth("elap", "elap", (10_000, 100_000, 1_000_000), 1.15, (1000, 3000, 10_000)),
+    Growth(
+        "isomap_kl, 100 landmarks",
+        "isomap_kl, landmarks",
+        (10_000, 100_000, 1_000_000),
+        1.15,
+        (1000, 3000, 10_000),
+    ),
+    Growth(
+        "CauchyEmbedding",
+        "CauchyEmbedding",
+        (3000, 10_000, 100_000),
+        1.15,
+        (1000, 3000, 10_000),
+    ),
+    Growth("", "SpectralEmbedding", (1000, 10_000, 30_000), 0, (1000, 3000, 10_000)),
+    Growth("", "Isomap", (1000, 2000, 4000, 8000), 0, ()),
+)
+"""Rows without a name are not judged: peers, for the picture."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of the table, as it is printed and written.
+
+    Attributes
+    ----------
+    what, peer : str
+        What was timed, and against what.
+    n : int
+        Samples.
+    ours_s, peer_s : float or None
+        Seconds by the clock.
+    ratio, cpu_ratio : float or None
+        Ours over theirs, by the clock and in processor time; of a growth row, the
+        exponents.
+    target : float
+        The most it may be.
+    verdict : str
+        "met", "not met", or why there is none.
+    """
+
+    what: str
+    peer: str
+    n: int
+    ours_s: float | None
+    peer_s: float | None
+    ratio: float | None
+    cpu_ratio: float | None
+    target: float
+    verdict: str
+
+
+def compare(row: Versus, *, quick: bool = False, n_jobs: int = -1) -> Result:
+    """Time one row; a run that fails is a verdict, not the end."""
+    n = row.quick if quick and row.quick else row.n
+
+    def without(reason: str) -> Result:
+        return Result(row.what, row.peer, n, None, None, None, None, row.target, reason)
+
+    if quick and row.quick is None:
+        return without("left out of a quick run")
+    if row.needs and importlib.util.find_spec(row.needs) is None:
+        return without(f"{row.needs} is not installed")
+    try:
+        ours, peer = measure(
+            [(row.ours, n), (row.peer, n)], repeats=row.repeats, n_jobs=n_jobs
+        )
+    except RuntimeError as error:
+        return without(f"failed: {error}")
+    ratio = ours.seconds / peer.seconds
+    return Result(
+        row.what,
+        row.peer,
+        n,
+        ours.seconds,
+        peer.seconds,
+        ratio,
+        max(ours.cpu_seconds, 0.01) / max(peer.cpu_seconds, 0.01),
+        row.target,
+        "met" if ratio <= row.target else "not met",
+    )
+
+
+def grow(
+    row: Growth, *, quick: bool = False, n_jobs: int = -1
+) -> Iterator[Measurement | str]:
+    """Time a task at each of its sizes; if one fails, yield why and stop."""
+    for n in row.quick if quick else row.sizes:
+        try:
+            yield measure([(row.task, n)], n_jobs=n_jobs)[0]
+        except RuntimeError as error:
+            yield f"failed at n={n}: {error}"
+            return
+
+
+def judge(row: Growth, points: list[Measurement], failure: str = "") -> Result:
+    """Return the exponent between the last two sizes as a line of the table."""
+    if failure or len(points) < 2:
+        return Result(
+            row.what, "itself", 0, None, None, None, None, row.target, failure
+        )
+    small, large = points[-2:]
+    peak = large.peak_bytes
+    exponent = _exponent(small, large, lambda m: m.seconds)
+    verdict = "met" if exponent <= row.target and peak < MEMORY else "not met"
+    return Result(
+        row.what,
+        f"itself at {small.n:,}",
+        large.n,
+        large.seconds,
+        small.seconds,
+        exponent,
+        _exponent(small, large, lambda m: m.cpu_seconds),
+        row.target,
+        f"{verdict}; peak {peak / 2**30:.1f} GiB",
+    )
+
+
+def _exponent(
+    small: Measurement, large: Measurement, of: Callable[[Measurement], float]
+) -> float:
+    # The clock of processor time ticks in hundredths of a second.
+    ratio = max(of(large), 0.01) / max(of(small), 0.01)
+    return math.log(ratio) / math.log(large.n / small.n)

@@ -1,0 +1,187 @@
+"""What can be timed: each task makes its data and returns the call to be timed.
+
+A task takes the number of samples and of threads. Data, imports and, where a library
+compiles at first use, a first small fit come before the clock starts.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..estimators import CauchyEmbedding, PatchEigenmaps, PatchIsomap, PatchLLE
+from ..recipes import elap, isomap_kl, klap
+from ..sweep import fit_sweep
+
+Call = Callable[[], Any]
+Task = Callable[[int, int], Call]
+
+N_NEIGHBORS = 15
+SWEEP = range(2, 41)
+N_QUERIES = 5
+"""A transform is of one row for each so many of the model's."""
+
+
+def noisy_roll(n: int, seed: int = 0) -> np.ndarray:
+    """Return a swiss roll with 17 features of noise: 20 in all."""
+    from sklearn.datasets import make_swiss_roll
+
+    noise = np.random.default_rng(seed).normal(size=(n, 17))
+    return np.hstack([make_swiss_roll(n, random_state=seed)[0], noise])
+
+
+def gaussians(n: int, m: int = 12) -> tuple[np.ndarray, np.ndarray]:
+    """Return two normal classes."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 2
+    return rng.normal(size=(n, m)) + 2 * y[:, None], y
+
+
+def wide(n: int) -> np.ndarray:
+    """Return a gene expression set of n samples, or low-rank data shaped like images.
+
+    Where the papers' data are absent, normal data of the same shape stand in.
+    """
+    names = {72: ("amlall", 7129), 102: ("prostate", 5966)}
+    rng = np.random.default_rng(0)
+    if n not in names:
+        return rng.normal(size=(n, 10)) @ rng.normal(size=(10, 784)) + rng.normal(
+            size=(n, 784)
+        )
+    from ..datasets import load
+
+    name, m = names[n]
+    try:
+        return np.asarray(load(name).data, dtype=float)
+    except (OSError, ValueError):
+        return rng.normal(size=(n, m))
+
+
+def _ours(
+    make: Callable[..., Any],
+    data: Callable[[int], np.ndarray] = noisy_roll,
+    n_neighbors: int = N_NEIGHBORS,
+    **params: Any,
+) -> Task:
+    def task(n: int, n_jobs: int) -> Call:
+        X = data(n)
+        model = make(n_neighbors=n_neighbors, n_jobs=n_jobs, **params)
+        return lambda: model.fit(X)
+
+    return task
+
+
+def _theirs(
+    name: str, data: Callable[[int], np.ndarray] = noisy_roll, **params: Any
+) -> Task:
+    def task(n: int, n_jobs: int) -> Call:
+        from sklearn import manifold
+
+        X = data(n)
+        model = getattr(manifold, name)(
+            n_neighbors=N_NEIGHBORS, n_jobs=n_jobs, **params
+        )
+        return lambda: model.fit(X)
+
+    return task
+
+
+def _elap_small(n: int, n_jobs: int) -> Call:
+    X, _ = gaussians(n)
+    return lambda: elap(n_neighbors=N_NEIGHBORS, n_jobs=n_jobs).fit(X)
+
+
+def _elap_loop(n: int, n_jobs: int) -> Call:
+    from .loops import elap_loop
+
+    X, _ = gaussians(n)
+    return lambda: elap_loop(X, N_NEIGHBORS)
+
+
+def _klap(n: int, n_jobs: int) -> Call:
+    X, y = gaussians(n)
+    return lambda: klap(n_jobs=n_jobs).fit(X, y)
+
+
+def _klap_loop(n: int, n_jobs: int) -> Call:
+    from .loops import klap_loop
+
+    X, y = gaussians(n)
+    return lambda: klap_loop(X, y, int(0.75 * n))
+
+
+def _umap(n: int, n_jobs: int) -> Call:
+    from umap import UMAP
+
+    X = noisy_roll(n)
+    UMAP(n_neighbors=N_NEIGHBORS, n_jobs=n_jobs).fit(X[:5000])  # compiles
+    return lambda: UMAP(n_neighbors=N_NEIGHBORS, n_jobs=n_jobs).fit(X)
+
+
+def _umap_transform(n: int, n_jobs: int) -> Call:
+    from umap import UMAP
+
+    queries = noisy_roll(n // N_QUERIES, seed=1)
+    model = UMAP(n_neighbors=N_NEIGHBORS, n_jobs=n_jobs).fit(noisy_roll(n))
+    model.transform(queries[:100])  # compiles
+    return lambda: model.transform(queries)
+
+
+def _transform(n: int, n_jobs: int) -> Call:
+    queries = noisy_roll(n // N_QUERIES, seed=1)
+    model = elap(n_neighbors=N_NEIGHBORS, kernel_width="auto", n_jobs=n_jobs)
+    model.fit(noisy_roll(n))
+    return lambda: model.transform(queries)
+
+
+def _sweep(n: int, n_jobs: int) -> Call:
+    X = noisy_roll(n)
+    model = PatchEigenmaps(n_jobs=n_jobs)
+    return lambda: list(fit_sweep(model, X, n_neighbors=SWEEP))
+
+
+def _separate_fits(n: int, n_jobs: int) -> Call:
+    X = noisy_roll(n)
+    return lambda: [PatchEigenmaps(n_neighbors=k, n_jobs=n_jobs).fit(X) for k in SWEEP]
+
+
+def _python(*arguments: str) -> Task:
+    def task(n: int, n_jobs: int) -> Call:
+        return lambda: subprocess.run(
+            [sys.executable, *arguments], check=True, capture_output=True
+        )
+
+    return task
+
+
+TASKS: dict[str, Task] = {
+    "elap": _ours(elap, kernel_width="auto"),
+    "isomap_kl, landmarks": _ours(isomap_kl, n_landmarks=100),
+    "CauchyEmbedding": _ours(CauchyEmbedding, n_neighbors=10),
+    "PatchIsomap": _ours(PatchIsomap, n_landmarks=None),
+    "PatchEigenmaps": _ours(PatchEigenmaps),
+    "PatchLLE": _ours(PatchLLE),
+    "PatchLLE, wide": _ours(PatchLLE, wide),
+    "Isomap": _theirs("Isomap"),
+    "SpectralEmbedding": _theirs("SpectralEmbedding", affinity="nearest_neighbors"),
+    "LocallyLinearEmbedding": _theirs("LocallyLinearEmbedding"),
+    "LocallyLinearEmbedding, wide": _theirs("LocallyLinearEmbedding", wide),
+    "elap, small": _elap_small,
+    "elap, a loop": _elap_loop,
+    "klap": _klap,
+    "klap, a loop": _klap_loop,
+    "umap": _umap,
+    "umap, transform": _umap_transform,
+    "elap, transform": _transform,
+    "sweep": _sweep,
+    "separate fits": _separate_fits,
+    "import patchfold": _python("-c", "import patchfold"),
+    "import sklearn.manifold": _python("-c", "import sklearn.manifold"),
+    "patchfold --help": _python("-m", "patchfold", "--help"),
+    "nothing": _python("-c", ""),
+}
+"""By name. The number of samples of the last four has no meaning."""

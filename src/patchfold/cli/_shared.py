@@ -1,0 +1,112 @@
+"""What the commands share: options, the one line on bad input, the bar."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+Input = Annotated[
+    str,
+    typer.Argument(
+        metavar="INPUT", help="a CSV, Parquet or ARFF file, or a dataset's name"
+    ),
+]
+Target = Annotated[str, typer.Option(help="the column of the classes")]
+Drop = Annotated[str, typer.Option(help="columns to leave out, with commas")]
+Id = Annotated[str, typer.Option(help="the column that names the samples")]
+Categories = Annotated[
+    str, typer.Option(help="how categories become numbers: one-hot or ordinal")
+]
+Scale = Annotated[
+    bool, typer.Option(help="scale numbers to mean 0 and variance 1, or leave them")
+]
+Impute = Annotated[
+    str,
+    typer.Option(
+        help="median: fill missing numbers with it, categories with the most frequent"
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="say nothing but errors")]
+AsJson = Annotated[bool, typer.Option("--json", help="say what was done as JSON")]
+
+
+def fail(message: str) -> typer.Exit:
+    """Print one line and return the exit to raise: status 2."""
+    typer.echo(f"patchfold: {message}", err=True)
+    return typer.Exit(2)
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn bad input into one line and status 2, an interrupt into status 130."""
+    try:
+        yield
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        raise fail(" ".join(str(error).split()) or type(error).__name__) from error
+    except KeyboardInterrupt:
+        typer.echo("interrupted; nothing was written", err=True)
+        raise typer.Exit(130) from None
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Split a list with commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def tell(quiet: bool, as_json: bool, record: dict[str, Any], lines: list[str]) -> None:
+    """Print what was done: as JSON, in words, or not at all."""
+    if as_json:
+        typer.echo(json.dumps(record, ensure_ascii=False, default=str))
+    elif not quiet:
+        for line in lines:
+            typer.echo(line)
+
+
+class Progress:
+    """A bar with the time left on a terminal, nothing elsewhere.
+
+    Used as a context manager; it lends a function of (done, total).
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether to draw nothing on a terminal too.
+    what : str, default=""
+        What is going on, written before the bar.
+    """
+
+    def __init__(self, quiet: bool, what: str = "") -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        self._bar = Progress(
+            *([TextColumn("{task.description}", markup=False)] if what else []),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=quiet or not sys.stderr.isatty(),
+        )
+        self._task = self._bar.add_task(what, total=None)
+
+    def __enter__(self) -> Callable[[int, int], None]:
+        self._bar.start()
+        return lambda done, total: self._bar.update(
+            self._task, completed=done, total=total
+        )
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()

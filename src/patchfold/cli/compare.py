@@ -1,0 +1,120 @@
+"""`patchfold compare`: every method on a table, in one page."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ._shared import (
+    AsJson,
+    Categories,
+    Drop,
+    Id,
+    Impute,
+    Input,
+    Progress,
+    Quiet,
+    Scale,
+    Target,
+    one_line_errors,
+    split_names,
+    tell,
+)
+
+if TYPE_CHECKING:
+    from ..comparison import Comparison
+
+
+def compare(
+    source: Input,
+    out: Annotated[Path, typer.Option(help="folder for report.html and scores.csv")],
+    target: Target = "",
+    drop: Drop = "",
+    id: Id = "",
+    methods: Annotated[
+        str, typer.Option(help="names, with commas; all if not given")
+    ] = "",
+    neighbors: Annotated[int, typer.Option(min=1, help="of every method")] = 20,
+    splits: Annotated[int, typer.Option(min=2, help="parts, each held out once")] = 5,
+    sweep: Annotated[
+        bool, typer.Option(help="score other numbers of neighbours too")
+    ] = True,
+    max_samples: Annotated[
+        int, typer.Option(min=10, help="draw so many from a larger table")
+    ] = 2000,
+    categories: Categories = "one-hot",
+    scale: Scale = True,
+    impute: Impute = "",
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the recipes, their Euclidean twins, PCA, t-SNE and UMAP side by side.
+
+    Writes report.html, which opens anywhere, also offline, and scores.csv.
+    """
+    with one_line_errors():
+        from .._files import write_text
+        from ..comparison import compare as run
+
+        if out.exists() and not out.is_dir():
+            raise ValueError(f"--out must be a folder. {out} is a file.")
+        with Progress(quiet or as_json, "comparing") as advance:
+            found = run(
+                source,
+                target or None,
+                methods=split_names(methods) or None,
+                n_neighbors=neighbors,
+                drop=split_names(drop),
+                id=id or None,
+                categories=categories,
+                scale=scale,
+                impute=impute or None,
+                n_splits=splits,
+                sweep=sweep,
+                max_samples=max_samples,
+                progress=advance,
+            )
+        found = replace(found, command=shlex.join(["patchfold", *sys.argv[1:]]))
+        page, table = found.to_html(), found.scores.to_csv(lineterminator="\n")
+        out.mkdir(parents=True, exist_ok=True)
+        write_text(out / "scores.csv", table)
+        write_text(out / "report.html", page)
+    written = [str(out / "report.html"), str(out / "scores.csv")]
+    record = {
+        "input": source,
+        "n_samples": len(found.ids),
+        "scores": _records(found),
+        "warnings": found.remarks,
+        "written": written,
+    }
+    lines = [*_table(found), *found.remarks, f"wrote {', '.join(written)}"]
+    tell(quiet, as_json, record, lines)
+
+
+def _records(found: Comparison) -> list[dict[str, object]]:
+    table = found.scores.reset_index()
+    return table.astype(object).where(table.notna(), None).to_dict("records")
+
+
+def _table(found: Comparison) -> list[str]:
+    width = 2 + max(len(result.title) for result in found.results)
+    head = f"{'silhouette':>10}{'held-out':>17}{'trust':>8}{'seconds':>10}"
+    lines = [f"{'method':<{width}}{head}"]
+    for r in found.results:
+        held_out = _number(r.held_out, 3)
+        if r.held_out == r.held_out:
+            held_out += f" ± {r.held_out_error:.3f}"
+        cells = f"{_number(r.silhouette, 3):>10}{held_out:>17}"
+        cells += f"{_number(r.trustworthiness, 3):>8}{_number(r.seconds, 2):>10}"
+        told = f"failed: {r.failure}" if r.failure else cells
+        lines.append(f"{r.title:<{width}}{told}")
+    return lines
+
+
+def _number(value: float, digits: int) -> str:
+    return "–" if value != value else f"{value:.{digits}f}"

@@ -1,0 +1,213 @@
+"""`patchfold embed`: a table in, its coordinates out."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ._shared import (
+    AsJson,
+    Categories,
+    Drop,
+    Id,
+    Impute,
+    Input,
+    Progress,
+    Quiet,
+    Scale,
+    Target,
+    one_line_errors,
+    split_names,
+    tell,
+)
+
+if TYPE_CHECKING:
+    from ..embedding import Embedded
+
+PICTURES = (".png", ".pdf", ".svg")
+
+
+Out = Annotated[Path, typer.Option(help="coordinates to write: .csv, .parquet or .npy")]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="isomap-kl, elap, pelle, klap, cauchy, posterior; or isomap, eigenmaps, "
+        "lle: Euclidean"
+    ),
+]
+Neighbors = Annotated[
+    str, typer.Option(help="a number, or a fraction of the samples such as 0.75")
+]
+Components = Annotated[int, typer.Option(min=1, help="coordinates")]
+Param = Annotated[
+    list[str] | None,
+    typer.Option(help="any parameter: kernel_width=auto; may be repeated"),
+]
+Plot = Annotated[
+    Path | None, typer.Option(help="a picture to write: .png, .pdf or .svg")
+]
+Model = Annotated[
+    Path | None, typer.Option(help="the fitted pipeline to write: m.skops")
+]
+From = Annotated[
+    Path | None, typer.Option("--from", help="place samples by a pipeline of --model")
+]
+
+
+def embed(
+    source: Input,
+    out: Out,
+    method: Method = "isomap-kl",
+    target: Target = "",
+    drop: Drop = "",
+    id: Id = "",
+    neighbors: Neighbors = "",
+    components: Components = 2,
+    param: Param = None,
+    categories: Categories = "one-hot",
+    scale: Scale = True,
+    impute: Impute = "",
+    plot: Plot = None,
+    model: Model = None,
+    fitted: From = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Embed a table: read it, encode its columns, fit, write the coordinates."""
+    with one_line_errors():
+        from ..embedding import embed_table, place_table
+
+        _check_places(out, plot, model, components)
+        with Progress(quiet or as_json, "placing" if fitted else method) as advance:
+            if fitted is not None:
+                done = place_table(source, fitted, target=target or None, id=id or None)
+            else:
+                done = embed_table(
+                    source,
+                    method,
+                    _parameters(components, neighbors, param or []),
+                    target=target or None,
+                    drop=split_names(drop),
+                    id=id or None,
+                    categories=categories,
+                    scale=scale,
+                    impute=impute or None,
+                )
+            advance(1, 1)
+        written = _write(done, out, plot, model)
+    _tell(done, source, written, quiet, as_json)
+
+
+def _tell(
+    done: Embedded,
+    source: str,
+    written: list[str],
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    lines = [
+        f"{source}: {len(done.frame):,} samples; {done.encoded}",
+        f"{done.about['title']}: {done.seconds:.2f} s",
+        *(f"warning: {remark}" for remark in done.remarks),
+        f"wrote {', '.join(written)}",
+    ]
+    record = {
+        "input": source,
+        "n_samples": len(done.frame),
+        "columns": done.encoded,
+        "method": done.about["method"],
+        "parameters": done.pipeline["embedding"].get_params(),
+        "coordinates": done.coordinates,
+        "seconds": round(done.seconds, 3),
+        "warnings": done.remarks,
+        "written": written,
+    }
+    tell(quiet, as_json, record, lines)
+
+
+def _parameters(components: int, neighbors: str, param: list[str]) -> dict[str, Any]:
+    params: dict[str, Any] = {"n_components": components}
+    if neighbors:
+        params["n_neighbors"] = _value(neighbors)
+    for pair in param:
+        name, sign, text = pair.partition("=")
+        if not sign:
+            raise ValueError(f"--param must be NAME=VALUE. Got {pair!r} instead.")
+        params[name.strip()] = _value(text.strip())
+    return params
+
+
+def _value(text: str) -> Any:
+    """Read a number, a truth value, null or a list as JSON does, else a word."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _write(
+    done: Embedded, out: Path, plot: Path | None, model: Path | None
+) -> list[str]:
+    """Write each file whole; the drawing is done before the first of them."""
+    from .._files import write_bytes
+    from ..persistence import save_model
+    from ..tabular import write_table
+
+    picture = None if plot is None else _draw(done, plot.suffix)
+    if model is not None:
+        save_model(done.pipeline, model, **done.about)
+    write_table(out, done.frame, done.coordinates)
+    if plot is not None and picture is not None:
+        write_bytes(plot, picture)
+    return [str(path) for path in (out, model, plot) if path is not None]
+
+
+def _check_places(
+    out: Path, plot: Path | None, model: Path | None, components: int
+) -> None:
+    """Refuse, before any work is done, what could not be written or drawn."""
+    from ..plotting import check_matplotlib
+    from ..tabular.writing import check_ending, check_folder
+
+    check_ending(out)
+    if model is not None:
+        check_folder(model)
+    if plot is None:
+        return
+    check_matplotlib()
+    if plot.suffix.lower() not in PICTURES:
+        raise ValueError(
+            f"--plot must end in {', '.join(PICTURES)}. Got {plot} instead."
+        )
+    if components < 2:
+        raise ValueError("--plot needs two coordinates: --components 2.")
+    check_folder(plot)
+
+
+def _draw(done: Embedded, ending: str) -> bytes:
+    from matplotlib.figure import Figure
+
+    from ..plotting import MAX_CLASSES, plot_embedding
+
+    codes, names = done.classes or (None, None)
+    if names is not None and len(names) > MAX_CLASSES:
+        done.remarks.append(
+            f"the picture shows no classes: {len(names)} cannot be told apart."
+        )
+        codes, names = None, None
+    figure = Figure(figsize=(6, 6), dpi=150, layout="constrained")
+    plot_embedding(
+        done.frame[done.coordinates].to_numpy(),
+        codes,
+        ax=figure.subplots(),
+        class_names=names,
+        title=done.about["title"],
+        zoom=True,
+    )
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=ending.lower().lstrip("."))
+    return buffer.getvalue()

@@ -1,0 +1,44 @@
+"""`patchfold view`: an embedding in Embedding Atlas, in the browser."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ._shared import Drop, Id, one_line_errors, split_names
+
+
+def view(
+    embedding: Annotated[
+        str, typer.Argument(help="what `embed` wrote: .csv or .parquet")
+    ],
+    data: Annotated[
+        str, typer.Option(help="the table it was made from, to show its columns")
+    ] = "",
+    id: Id = "",
+    drop: Drop = "",
+    x: Annotated[str, typer.Option(help="column of the first coordinate")] = "",
+    y: Annotated[str, typer.Option(help="column of the second coordinate")] = "",
+    neighbors: Annotated[
+        int, typer.Option(min=1, help="nearest samples shown beside one")
+    ] = 15,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="of the page")] = 5055,
+    browser: Annotated[bool, typer.Option(help="open the page in a browser")] = True,
+) -> None:
+    """Open an embedding in Embedding Atlas, up to millions of samples.
+
+    It serves a page on this machine alone until it is interrupted.
+    """
+    with one_line_errors():
+        from ..atlas import make_table, serve
+
+        table, coordinates = make_table(
+            embedding,
+            data or None,
+            id=id or None,
+            drop=split_names(drop),
+            coordinates=(x, y) if x or y else None,
+            n_neighbors=neighbors,
+        )
+        serve(table, coordinates, port=port, browser=browser)

@@ -1,0 +1,368 @@
+"""`compare`: a table in, every method's scores and pictures out."""
+
+from __future__ import annotations
+
+import html
+import inspect
+import os
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._files import write_text
+from ..methods import METHODS, OTHERS, PAPERS, TWINS, Method, find_method, is_installed
+from ..tabular import choose_columns, encode_classes, make_encoder, read_source
+from ..tabular.encoding import describe_columns
+from .record import Findings
+from .report import build_page
+from .scoring import Problem, Result, make_splits, measure, permuted_control, reference
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_CLASSES = 56
+"""So many looks a picture has for classes; beyond, a target is hardly one."""
+
+SCORES = (
+    "title",
+    "kind",
+    "n_neighbors",
+    "silhouette",
+    "held_out",
+    "held_out_error",
+    "trustworthiness",
+    "seconds",
+    "remark",
+    "failure",
+)
+"""Columns of the table of scores."""
+
+LONGEST = 200
+"""An argument that is longer is written down by its name."""
+
+PACKAGES = ("patchfold", "numpy", "scipy", "scikit-learn", "pandas", "umap-learn")
+
+
+class Comparison(Findings):
+    """Every method's scores and pictures of one table; `Findings` has the attributes.
+
+    In a notebook it shows itself: linked pictures and a table that sorts.
+    """
+
+    def __repr__(self) -> str:
+        return (
+            f"Comparison({self.name!r}, {len(self.ids)} samples, "
+            f"{len(self.embeddings)} embeddings)"
+        )
+
+    @property
+    def scores(self) -> pd.DataFrame:
+        """The table of scores, a row per method."""
+        import pandas as pd
+
+        rows = [[getattr(r, name) for name in SCORES] for r in self.results]
+        index = pd.Index([r.name for r in self.results], name="method")
+        return pd.DataFrame(rows, index=index, columns=list(SCORES))
+
+    def to_html(self) -> str:
+        """Return the report: one page that needs nothing else."""
+        return build_page(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report, whole or not at all."""
+        write_text(Path(path), self.to_html())
+
+    def _repr_html_(self) -> str:
+        """Show the report in a frame of its own, so that notebooks stay as they are."""
+        page = html.escape(self.to_html(), quote=True)
+        return (
+            f'<iframe srcdoc="{page}" style="width:100%;height:48rem;border:0" '
+            f'title="patchfold: methods compared"></iframe>'
+        )
+
+
+def compare(
+    data: Any,
+    target: Any = None,
+    *,
+    methods: Iterable[str] | None = None,
+    n_neighbors: int = 20,
+    drop: Iterable[str] = (),
+    id: str | None = None,
+    categories: str = "one-hot",
+    scale: bool = True,
+    impute: str | None = None,
+    n_splits: int = 5,
+    sweep: bool = True,
+    max_samples: int = 2000,
+    progress: Callable[[int, int], None] | None = None,
+) -> Comparison:
+    """Run the methods side by side on a table.
+
+    The five recipes, their Euclidean twins, PCA, t-SNE and UMAP, where it is installed.
+    Held-out accuracy is honest: columns are encoded and the method is fitted without
+    the samples that are then placed by `transform` and classified by their 7 nearest
+    training samples. A method that cannot place new samples has none. A supervised
+    method is run again under permuted labels.
+
+    Parameters
+    ----------
+    data : pandas.DataFrame, array-like (n, m), path or str
+        A table, a file (CSV, Parquet, ARFF), or the name of a dataset.
+    target : str or array-like (n,), default=None
+        The column of the classes, or the classes. A dataset knows its own. None leaves
+        out what needs classes.
+    methods : iterable of str, default=None
+        Names from `patchfold.methods.METHODS`; None for those above.
+    n_neighbors : int, default=20
+        Neighbours of every method, except KLAP with its paper's .75 n.
+    drop, id, categories, scale, impute
+        What is done to the columns: see `patchfold.tabular`.
+    n_splits : int, default=5
+        Parts that are held out one after the other.
+    sweep : bool, default=True
+        Whether to score other numbers of neighbours too.
+    max_samples : int, default=2000
+        From a larger table so many samples are drawn at random, always the same ones.
+    progress : callable, default=None
+        Called with the pieces of work that are done, and all there are.
+
+    Returns
+    -------
+    Comparison
+        It shows itself in a notebook; `save` writes the page.
+
+    Examples
+    --------
+    >>> import patchfold as pf
+    >>> found = pf.compare("iris", methods=["elap", "pca"], sweep=False)
+    >>> found
+    Comparison('iris', 150 samples, 2 embeddings)
+    >>> round(float(found.scores.loc["pca", "held_out"]), 2)
+    0.9
+    """
+    command = _call(locals())
+    name, frame, column = _read(data, target)
+    chosen = _choose_methods(methods)
+    _check_counts(n_neighbors=n_neighbors, n_splits=n_splits, max_samples=max_samples)
+    remarks: list[str] = []
+    if n_splits < 2:
+        raise ValueError(f"n_splits must be 2 or more. Got {n_splits} instead.")
+    frame = _thin(frame, column, max_samples, remarks)
+    columns = choose_columns(frame, target=column, drop=drop, id=id, impute=impute)
+    encoder = make_encoder(columns, categories=categories, scale=scale, impute=impute)
+    labels: np.ndarray | None = None
+    class_names: list[str] = []
+    if columns.target is not None:
+        labels, class_names = _classes(columns.target)
+        n_splits = _possible_splits(labels, class_names, n_splits, remarks)
+    else:
+        n_splits = 0
+        remarks.append(
+            "No target was named: there is no silhouette, no held-out accuracy, and "
+            "supervised methods are left out."
+        )
+    chosen = _runnable(chosen, labels is not None, remarks)
+    problem = Problem(
+        X=encoder.fit_transform(columns.features),
+        y=labels,
+        splits=make_splits(encoder, columns.features, labels, n_splits)
+        if labels is not None
+        else [],
+        n_neighbors=n_neighbors,
+        sweep=sweep,
+    )
+    return Comparison(
+        name=name,
+        results=_run(chosen, problem, progress or (lambda done, total: None)),
+        labels=labels,
+        class_names=class_names,
+        ids=_sample_names(frame if columns.ids is None else columns.ids),
+        frame=frame,
+        columns=describe_columns(columns, categories=categories, scale=scale),
+        remarks=remarks,
+        n_splits=n_splits,
+        versions=_versions(),
+        command=command,
+    )
+
+
+def _call(given: dict[str, Any]) -> str:
+    """Write the call down, with the arguments that are not the defaults."""
+    words = []
+    for name, parameter in inspect.signature(compare).parameters.items():
+        value = given[name]
+        if name == "progress" or value is parameter.default:
+            continue
+        if isinstance(value, (str, os.PathLike, int, list, tuple)):
+            shown = repr(os.fspath(value) if isinstance(value, os.PathLike) else value)
+            shown = shown if len(shown) <= LONGEST else name
+        else:
+            shown = name
+        positional = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        words.append(shown if positional else f"{name}={shown}")
+    return f"patchfold.compare({', '.join(words)})"
+
+
+def _run(
+    chosen: list[Method], problem: Problem, progress: Callable[[int, int], None]
+) -> list[Result]:
+    controls = [method for method in chosen if method.supervised]
+    pieces = 1 + len(problem.splits)
+    total = pieces * (len(chosen) + len(controls))
+    done = 0
+
+    def advance() -> None:
+        nonlocal done
+        done = min(done + 1, total)
+        progress(done, total)
+
+    progress(0, total)
+    results = []
+    for n, method in enumerate(chosen, start=1):
+        results.append(measure(method, problem, _kind(method), advance))
+        done = n * pieces  # a method that failed, or holds nothing out, ends early
+        progress(done, total)
+    results.append(reference(problem))
+    for method in controls:
+        results.append(permuted_control(method, problem, advance))
+    progress(total, total)
+    return results
+
+
+def _kind(method: Method) -> str:
+    if method.name in TWINS:
+        return "twin"
+    return "other" if method.name in OTHERS else "patch"
+
+
+def _read(data: Any, target: Any) -> tuple[str, pd.DataFrame, str | None]:
+    """Return a name, the table, and the column of the classes."""
+    import pandas as pd
+
+    if isinstance(data, (str, os.PathLike)):
+        source = read_source(data)
+        name, frame, column = source.name, source.frame, source.target
+    else:
+        name, column = "data", None
+        frame = pd.DataFrame(data).rename(columns=str)
+    if target is None or isinstance(target, str):
+        return name, frame, target or column
+    classes = np.asarray(target)
+    if classes.shape != (len(frame),):
+        raise ValueError(
+            f"target must name a column, or have a class for each of the {len(frame)} "
+            f"samples. Got shape {classes.shape} instead."
+        )
+    column = "target"
+    while column in frame.columns:
+        column += "_"
+    return name, frame.assign(**{column: classes}), column
+
+
+def _choose_methods(names: Iterable[str] | None) -> list[Method]:
+    if names is None:
+        return [METHODS[name] for name in (*PAPERS, *TWINS, *OTHERS)]
+    chosen = list(dict.fromkeys(find_method(name).name for name in names))
+    if not chosen:
+        raise ValueError("methods must name one or more.")
+    return [METHODS[name] for name in chosen]
+
+
+def _check_counts(**counts: int) -> None:
+    for name, count in counts.items():
+        if not isinstance(count, int) or count < 1:
+            raise ValueError(f"{name} must be an int >= 1. Got {count!r} instead.")
+
+
+def _runnable(
+    chosen: list[Method], has_labels: bool, remarks: list[str]
+) -> list[Method]:
+    missing = [method.title for method in chosen if not is_installed(method)]
+    if missing:
+        remarks.append(
+            f"{', '.join(missing)} is left out: it is not installed "
+            '(pip install "patchfold[eval]").'
+        )
+    kept = [
+        method
+        for method in chosen
+        if is_installed(method) and (has_labels or not method.supervised)
+    ]
+    if not kept:
+        raise ValueError("none of the methods can run here: name a target, or others.")
+    return kept
+
+
+def _thin(
+    frame: pd.DataFrame, column: str | None, most: int, remarks: list[str]
+) -> pd.DataFrame:
+    """Leave out samples without a class, then draw as many as are wanted."""
+    if column in frame.columns:
+        labelled = frame[column].notna()
+        if not labelled.all():
+            remarks.append(
+                f"{(~labelled).sum()} rows have no class in {column!r} and are left "
+                "out."
+            )
+            frame = frame[labelled]
+    if len(frame) > most:
+        remarks.append(
+            f"{most:,} of {len(frame):,} rows were drawn at random (always the same "
+            "ones); --max-samples takes more."
+        )
+        rows = np.random.default_rng(0).permutation(len(frame))[:most]
+        frame = frame.iloc[np.sort(rows)]
+    return frame
+
+
+def _classes(target: pd.Series) -> tuple[np.ndarray, list[str]]:
+    codes, names = encode_classes(target)
+    if len(names) > MAX_CLASSES:
+        raise ValueError(
+            f"the target {target.name!r} has {len(names)} different values in "
+            f"{len(codes)} rows, and methods are compared by classes, at most "
+            f"{MAX_CLASSES}. Is it a measurement? Then drop it, and name no target."
+        )
+    if len(names) < 2:
+        raise ValueError(
+            f"the target {target.name!r} has {len(names)} class, and scores need two."
+        )
+    return codes, names
+
+
+def _possible_splits(
+    labels: np.ndarray, names: Sequence[str], wanted: int, remarks: list[str]
+) -> int:
+    counts = np.bincount(labels)
+    fewest = int(counts.min())
+    if fewest < wanted:
+        remarks.append(
+            f"The class {names[int(counts.argmin())]!r} has {fewest} "
+            f"{'sample' if fewest == 1 else 'samples'}, so not every part that is held "
+            "out has one."
+        )
+    return max(2, min(wanted, int(counts.max())))
+
+
+def _sample_names(samples: pd.DataFrame | pd.Series) -> list[str]:
+    """Return the ids, or the names of rows; numbered rows are counted from 1."""
+    if samples.ndim == 1:
+        return [str(name) for name in samples]
+    if samples.index.dtype.kind == "i":
+        return [f"row {position + 1}" for position in samples.index]
+    return [str(name) for name in samples.index]
+
+
+def _versions() -> dict[str, str]:
+    found = {"Python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

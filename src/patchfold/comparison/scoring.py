@@ -1,0 +1,340 @@
+"""One method, one table -> its picture and its scores."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+from ..methods import Method
+from ..metrics import trustworthiness
+from ..metrics.panels import score_classifiers, silhouette
+from ..neighbors import resolve_n_neighbors
+from ..sweep import fit_sweep
+
+TRUST_NEIGHBORS = 5
+
+
+@dataclass(frozen=True)
+class Split:
+    """Numbers of a training part and of the rest, encoded by the training part alone.
+
+    Attributes
+    ----------
+    train, test : arrays
+        Samples.
+    y_train, y_test : arrays
+        Their classes.
+    """
+
+    train: np.ndarray
+    test: np.ndarray
+    y_train: np.ndarray
+    y_test: np.ndarray
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What every method is given.
+
+    Attributes
+    ----------
+    X : array (n, m)
+        All samples, encoded.
+    y : array (n,) or None
+        Classes.
+    splits : list of Split
+        For held-out accuracy; empty without classes.
+    n_neighbors : int
+        Neighbours of every method but those with a number of their own.
+    sweep : bool
+        Whether to score other neighbourhood sizes too.
+    """
+
+    X: np.ndarray
+    y: np.ndarray | None
+    splits: list[Split]
+    n_neighbors: int = 20
+    sweep: bool = True
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A score against the number of neighbours: means over the splits, their errors."""
+
+    sizes: list[int]
+    means: list[float]
+    errors: list[float]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was measured of a method; NaN is what cannot be.
+
+    Attributes
+    ----------
+    name, title, remark, kind, twin : str
+        As in `Method`; the kind is "patch", "twin", "other", "reference" or "control".
+    embedding : array (n, 2) or None
+        All samples.
+    n_neighbors : int or None
+        Neighbours of that embedding.
+    silhouette, trustworthiness, seconds : float
+        Of that embedding; the seconds are those of its fit.
+    held_out, held_out_error : float
+        Mean accuracy on samples the fit has not seen, and its standard error over the
+        splits.
+    curve : Curve or None
+        Held-out accuracy, or without classes trustworthiness, against neighbours.
+    remarks : tuple of str
+        Warnings that were given on the way.
+    failure : str
+        Why there is nothing.
+    """
+
+    name: str
+    title: str
+    remark: str = ""
+    kind: str = "patch"
+    twin: str = ""
+    embedding: np.ndarray | None = None
+    n_neighbors: int | None = None
+    silhouette: float = np.nan
+    held_out: float = np.nan
+    held_out_error: float = np.nan
+    trustworthiness: float = np.nan
+    seconds: float = np.nan
+    curve: Curve | None = None
+    remarks: tuple[str, ...] = field(default=())
+    failure: str = ""
+
+
+def make_splits(
+    encoder: Any, features: Any, y: np.ndarray, n_splits: int
+) -> list[Split]:
+    """Cut the samples into stratified parts, each to be held out once.
+
+    Parameters
+    ----------
+    encoder : transformer
+        Cloned and fitted on each training part.
+    features : pandas.DataFrame
+        All samples.
+    y : array (n,)
+        Classes.
+    n_splits : int
+        How many parts, two or more.
+
+    Returns
+    -------
+    list of Split
+    """
+    folds = StratifiedKFold(n_splits, shuffle=True, random_state=0)
+    splits = []
+    with warnings.catch_warnings():
+        # A class with fewer samples than there are parts is missing from some of them.
+        warnings.simplefilter("ignore", UserWarning)
+        pairs = list(folds.split(np.zeros(len(y)), y))
+    for train, test in pairs:
+        coder = clone(encoder)
+        inside = coder.fit_transform(features.iloc[train])
+        outside = coder.transform(features.iloc[test])
+        splits.append(Split(inside, outside, y[train], y[test]))
+    return splits
+
+
+def measure(
+    method: Method, problem: Problem, kind: str, advance: Callable[[], None]
+) -> Result:
+    """Embed all samples, then hold out one part after the other.
+
+    Parameters
+    ----------
+    method : Method
+        What to run.
+    problem : Problem
+        On what.
+    kind : str
+        Kind of the result.
+    advance : callable
+        Called after each piece of work: the picture, and each split.
+
+    Returns
+    -------
+    Result
+        With `failure` set if the method raised an error.
+    """
+    result = Result(method.name, method.title, method.remark, kind, method.twin)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = _measure_picture(method, problem, result)
+            advance()
+            result = _measure_held_out(method, problem, result, advance)
+        except (ValueError, ArithmeticError, MemoryError, ImportError) as error:
+            first = (str(error).splitlines() or [type(error).__name__])[0]
+            result = replace(result, failure=first)
+    return replace(result, remarks=_told(caught))
+
+
+def _told(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
+    """Tell the first warning of each kind, and how many more there were."""
+    kinds: dict[type[Warning], list[str]] = {}
+    for warning in caught:
+        kinds.setdefault(warning.category, []).append(str(warning.message))
+    return tuple(
+        first + (f" (And {len(more)} more like this, in other fits.)" if more else "")
+        for first, *more in kinds.values()
+    )
+
+
+def reference(problem: Problem) -> Result:
+    """Score the encoded features themselves, which an embedding has to live up to."""
+    result = Result(
+        "features", "all features", "no embedding", "reference", trustworthiness=1.0
+    )
+    if problem.y is None:
+        return result
+    scores = [_accuracy(s, s.train, s.test) for s in problem.splits]
+    mean, error = _mean_and_error(scores)
+    return replace(
+        result,
+        silhouette=silhouette(problem.X, problem.y),
+        held_out=mean,
+        held_out_error=error,
+    )
+
+
+def permuted_control(
+    method: Method, problem: Problem, advance: Callable[[], None]
+) -> Result:
+    """Measure a supervised method under shuffled labels: what leaks, shows here."""
+    assert problem.y is not None
+    rng = np.random.default_rng(0)
+    splits = [
+        replace(s, y_train=rng.permutation(s.y_train), y_test=rng.permutation(s.y_test))
+        for s in problem.splits
+    ]
+    shuffled = replace(
+        problem, y=rng.permutation(problem.y), splits=splits, sweep=False
+    )
+    found = measure(method, shuffled, "control", advance)
+    return replace(
+        found,
+        name=f"{method.name}-permuted",
+        title=f"{method.title}, labels permuted",
+        remark="control: what is left when the labels mean nothing",
+        twin="",
+        curve=None,
+    )
+
+
+def _estimator(method: Method, problem: Problem) -> Any:
+    params = dict(method.compared)
+    if method.sizes and isinstance(method.sizes[0], int):
+        params["n_neighbors"] = problem.n_neighbors
+    return method.make(**params)
+
+
+def _labels(method: Method, y: np.ndarray | None) -> np.ndarray | None:
+    return y if method.supervised else None
+
+
+def _measure_picture(method: Method, problem: Problem, result: Result) -> Result:
+    X, y = problem.X, problem.y
+    model = _estimator(method, problem)
+    start = time.perf_counter()
+    embedding = model.fit_transform(X, _labels(method, y))
+    seconds = time.perf_counter() - start
+    curve = None
+    if y is None and problem.sweep and method.sizes:
+        _, sizes = _sizes(method, model, problem, len(X))
+        fits = fit_sweep(model, X, n_neighbors=sizes)
+        scores = [_trust(X, fitted.embedding_) for fitted in fits]
+        curve = Curve(sizes, scores, [np.nan] * len(sizes))
+    return replace(
+        result,
+        embedding=embedding,
+        n_neighbors=getattr(model, "n_neighbors_", None) if method.sizes else None,
+        silhouette=np.nan if y is None else silhouette(embedding, y),
+        trustworthiness=_trust(X, embedding),
+        seconds=seconds,
+        curve=curve,
+    )
+
+
+def _measure_held_out(
+    method: Method, problem: Problem, result: Result, advance: Callable[[], None]
+) -> Result:
+    """Score at the method's own size, and along the curve on the same splits."""
+    model = _estimator(method, problem)
+    if not problem.splits:
+        return result
+    if not hasattr(model, "transform"):
+        return replace(result, remark=f"{result.remark}; cannot place new samples")
+    own: int | None = None
+    sizes: list[int] = []
+    if method.sizes:
+        fewest = min(len(split.train) for split in problem.splits)
+        own, sizes = _sizes(method, model, problem, fewest)
+    rows = []
+    for split in problem.splits:
+        rows.append(list(_accuracies(method, model, split, sizes)))
+        advance()
+    pairs = [_mean_and_error(column) for column in zip(*rows, strict=True)]
+    mean, error = pairs[sizes.index(own) if own else 0]
+    curve = None
+    if len(sizes) > 1:
+        curve = Curve(sizes, [pair[0] for pair in pairs], [pair[1] for pair in pairs])
+    return replace(result, held_out=mean, held_out_error=error, curve=curve)
+
+
+def _accuracies(
+    method: Method, model: Any, split: Split, sizes: list[int]
+) -> Iterator[float]:
+    """Yield the accuracy at each size, or the one of a method without sizes."""
+    labels = _labels(method, split.y_train)
+    if not sizes:
+        fitted = clone(model)
+        train = fitted.fit_transform(split.train, labels)
+        yield _accuracy(split, train, fitted.transform(split.test))
+        return
+    for fitted in fit_sweep(model, split.train, labels, n_neighbors=sizes):
+        yield _accuracy(split, fitted.embedding_, fitted.transform(split.test))
+
+
+def _sizes(
+    method: Method, model: Any, problem: Problem, n: int
+) -> tuple[int, list[int]]:
+    """Return the size a method has by itself among n samples, and all to be tried."""
+    own = min(resolve_n_neighbors(model.n_neighbors, n), n - 1)
+    if not problem.sweep:
+        return own, [own]
+    counts = [
+        resolve_n_neighbors(size, n)
+        for size in method.sizes
+        if isinstance(size, float) or size <= n / 2
+    ]
+    return own, sorted({own, *counts})
+
+
+def _accuracy(split: Split, train: np.ndarray, test: np.ndarray) -> float:
+    """Classify held-out samples by their 7 nearest training samples."""
+    return score_classifiers(["KNN"], train, split.y_train, test, split.y_test)["KNN"]
+
+
+def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
+    return float(np.mean(values)), spread / len(values) ** 0.5
+
+
+def _trust(X: np.ndarray, embedding: np.ndarray) -> float:
+    if len(X) <= 2 * TRUST_NEIGHBORS:
+        return np.nan
+    return trustworthiness(X, embedding, n_neighbors=TRUST_NEIGHBORS)

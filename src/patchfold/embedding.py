@@ -1,0 +1,218 @@
+"""A table -> its embedding as a table, with the pipeline that places new samples."""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from .methods import OTHERS, find_method
+from .persistence import ModelFileError, about_model, load_model
+from .tabular import (
+    choose_columns,
+    encode_classes,
+    make_encoder,
+    match_columns,
+    read_source,
+)
+from .tabular.encoding import summarize_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """An embedded table.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        The id and the target, where there are any, and the coordinates.
+    coordinates : list of str
+        Columns of the coordinates.
+    classes : tuple of (array of int, list of str) or None
+        Class of every row, -1 where it has none, and the names of the classes.
+    pipeline : Pipeline
+        From the columns to the coordinates, fitted.
+    about : dict
+        What a reader of the saved pipeline has to know.
+    encoded : str
+        What was done to the columns, in a line.
+    seconds : float
+        Time of the fit, or of placing.
+    remarks : list of str
+        Warnings.
+    """
+
+    frame: pd.DataFrame
+    coordinates: list[str]
+    classes: tuple[np.ndarray, list[str]] | None
+    pipeline: Pipeline
+    about: dict[str, Any]
+    encoded: str
+    seconds: float
+    remarks: list[str]
+
+
+def embed_table(
+    source: str,
+    method: str,
+    params: Mapping[str, Any],
+    *,
+    target: str | None = None,
+    drop: Iterable[str] = (),
+    id: str | None = None,
+    categories: str = "one-hot",
+    scale: bool = True,
+    impute: str | None = None,
+) -> Embedded:
+    """Fit a method on a table.
+
+    Parameters
+    ----------
+    source : str
+        A file, or the name of a dataset.
+    method : str
+        A name of `patchfold.methods.METHODS`, other than PCA, t-SNE and UMAP.
+    params : mapping of str to value
+        Parameters of its estimator.
+    target, drop, id, categories, scale, impute
+        What is done to the columns: see `patchfold.tabular`.
+
+    Returns
+    -------
+    Embedded
+
+    Examples
+    --------
+    >>> from patchfold.embedding import embed_table
+    >>> done = embed_table("iris", "isomap-kl", {"n_neighbors": 20})
+    >>> list(done.frame.columns), len(done.frame)
+    (['target', 'isomap_kl_1', 'isomap_kl_2'], 150)
+    """
+    chosen = find_method(method)
+    if chosen.name in OTHERS:
+        raise ValueError(f"{chosen.title} is for `compare`; embed with one of ours.")
+    read = read_source(source)
+    target = target or read.target
+    if chosen.supervised and target is None:
+        raise ValueError(
+            f"{chosen.title} is supervised: name the column of the classes (--target)."
+        )
+    columns = choose_columns(read.frame, target=target, drop=drop, id=id, impute=impute)
+    encoder = make_encoder(columns, categories=categories, scale=scale, impute=impute)
+    classes = None if columns.target is None else encode_classes(columns.target)
+    pipeline = Pipeline([("columns", encoder), ("embedding", _make(chosen, params))])
+    labels = classes[0] if classes is not None and chosen.supervised else None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        start = time.perf_counter()
+        points = pipeline.fit_transform(columns.features, labels)
+        seconds = time.perf_counter() - start
+    stem = chosen.name.replace("-", "_")
+    names = [f"{stem}_{k + 1}" for k in range(points.shape[1])]
+    kept = [c for c in (columns.ids, columns.target) if c is not None]
+    return Embedded(
+        frame=_joined(kept, points, names),
+        coordinates=names,
+        classes=classes,
+        pipeline=pipeline,
+        about={"method": chosen.name, "title": chosen.title, "coordinates": names},
+        encoded=summarize_columns(columns, categories=categories, scale=scale),
+        seconds=seconds,
+        remarks=list(dict.fromkeys(str(w.message) for w in caught)),
+    )
+
+
+def place_table(
+    source: str, model: Any, *, target: str | None = None, id: str | None = None
+) -> Embedded:
+    """Place the samples of a table in the embedding of a saved pipeline.
+
+    Parameters
+    ----------
+    source : str
+        A file, or the name of a dataset. Needs the columns of the training table.
+    model : path-like
+        What `patchfold embed --model` wrote.
+    target, id : str, default=None
+        Columns to keep beside the coordinates. No class is ever used.
+
+    Returns
+    -------
+    Embedded
+    """
+    about = about_model(model)
+    if "coordinates" not in about:
+        raise ModelFileError(
+            f"{model} holds no pipeline of `patchfold embed --model`, only an "
+            "estimator: load it with patchfold.load_model."
+        )
+    pipeline = load_model(model)
+    read = read_source(source)
+    for name in filter(None, (id, target)):
+        if name not in read.frame.columns:
+            raise ValueError(f"there is no column {name!r} in {read.name}.")
+    features, remarks = match_columns(read.frame, pipeline["columns"])
+    start = time.perf_counter()
+    points = pipeline.transform(features)
+    seconds = time.perf_counter() - start
+    names = list(about["coordinates"])
+    kept = [read.frame[name] for name in (id, target) if name]
+    return Embedded(
+        frame=_joined(kept, points, names),
+        coordinates=names,
+        classes=encode_classes(read.frame[target]) if target else None,
+        pipeline=pipeline,
+        about=about,
+        encoded="columns as in the model",
+        seconds=seconds,
+        remarks=remarks,
+    )
+
+
+def coordinate_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the first two coordinates in a table that `embed` wrote.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from patchfold.embedding import coordinate_columns
+    >>> coordinate_columns(pd.DataFrame(columns=["kind", "elap_1", "elap_2"]))
+    ['elap_1', 'elap_2']
+    """
+    for name in reversed(frame.columns):
+        first = re.fullmatch(r"(.+)_1", str(name))
+        if first and f"{first[1]}_2" in frame.columns:
+            return [str(name), f"{first[1]}_2"]
+    raise ValueError(
+        "no two columns are named as coordinates (NAME_1 and NAME_2): name them "
+        "(--x and --y)."
+    )
+
+
+def _make(chosen: Any, params: Mapping[str, Any]) -> Any:
+    try:
+        return chosen.make(**params)
+    except TypeError:
+        known = ", ".join(sorted(chosen.make().get_params()))
+        wrong = sorted(set(params) - set(chosen.make().get_params()))
+        raise ValueError(
+            f"{chosen.title} has no parameter {', '.join(wrong)}. It has {known}."
+        ) from None
+
+
+def _joined(kept: list[Any], points: np.ndarray, names: list[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    table = pd.DataFrame(points, columns=names)
+    return pd.concat(
+        [*(column.reset_index(drop=True) for column in kept), table], axis=1
+    )

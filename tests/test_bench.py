@@ -1,0 +1,149 @@
+"""`patchfold bench`: what is timed is what it says, and its records are whole."""
+
+import csv
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from patchfold.bench import report, rows
+from patchfold.bench.loops import elap_loop, klap_loop
+from patchfold.bench.measure import Measurement, measure
+from patchfold.bench.rows import Growth, Result, Versus, compare, judge
+from patchfold.bench.tasks import TASKS, gaussians
+from patchfold.cli import app
+from patchfold.evaluation.released import elap_released, klap_released
+
+
+def took(seconds, n=1, cpu=1.0, peak=2**30):
+    return Measurement("a task", n, seconds, cpu, peak)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Let measurements be told, not made."""
+
+    def tell(*answers):
+        told = iter(answers)
+        monkeypatch.setattr(rows, "measure", lambda *args, **kwargs: next(told))
+
+    return tell
+
+
+def test_the_elap_loop_is_the_released_script():
+    X, _ = gaussians(60, 3)
+    ours, theirs = elap_loop(X, 12), elap_released(X, 12)
+    np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-6)
+
+
+def test_the_klap_loop_is_the_released_script():
+    X, y = gaussians(40, 3)
+    ours, theirs = klap_loop(X, y, 30), klap_released(X, y, n_neighbors=30)
+    np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-6)
+
+
+def test_every_row_names_tasks_that_exist():
+    for row in rows.VERSUS:
+        assert {row.ours, row.peer} <= set(TASKS)
+    assert {row.task for row in rows.GROWTH} <= set(TASKS)
+
+
+@pytest.mark.parametrize(
+    "name", ["PatchLLE", "elap, small", "klap", "sweep", "elap, transform", "Isomap"]
+)
+@pytest.mark.filterwarnings("ignore::patchfold.exceptions.PatchfoldWarning")
+def test_a_task_can_be_called_again(name):
+    call = TASKS[name](60, 1)
+    call()
+    call()
+
+
+def test_a_measurement_is_made_in_another_process():
+    one, two = measure([("nothing", 1), ("nothing", 2)], repeats=2)
+    assert (one.task, one.n, two.n) == ("nothing", 1, 2)
+    assert one.seconds > 0
+    assert one.peak_bytes > 2**20
+
+
+def test_a_failing_task_says_why():
+    with pytest.raises(RuntimeError, match="KeyError: 'no such task'"):
+        measure([("no such task", 1)])
+
+
+class TestVerdicts:
+    row = Versus("a", "ours", "theirs", 100, 0.5, 10)
+
+    @pytest.mark.parametrize(
+        ("seconds", "verdict"), [(1.0, "met"), (2.0, "met"), (2.1, "not met")]
+    )
+    def test_by_the_ratio(self, clock, seconds, verdict):
+        clock([took(seconds, cpu=3.0), took(4.0, cpu=2.0)])
+        result = compare(self.row)
+        assert (result.verdict, result.n) == (verdict, 100)
+        assert (result.ratio, result.cpu_ratio) == (seconds / 4, 1.5)
+
+    def test_a_quick_run_is_smaller_or_says_that_it_left_the_row_out(self, clock):
+        clock([took(1.0), took(4.0)])
+        assert compare(self.row, quick=True).n == 10
+        long = Versus("a", "ours", "theirs", 100, 0.5, None)
+        assert compare(long, quick=True).verdict == "left out of a quick run"
+
+    def test_a_peer_that_is_not_installed(self):
+        row = Versus("a", "ours", "theirs", 1, 0.5, 1, needs="no_such_package")
+        assert compare(row).verdict == "no_such_package is not installed"
+
+    def test_a_run_that_fails(self, monkeypatch):
+        def fail(*args, **kwargs):
+            raise RuntimeError("MemoryError: too much")
+
+        monkeypatch.setattr(rows, "measure", fail)
+        assert compare(self.row).verdict == "failed: MemoryError: too much"
+
+    def test_growth_is_the_exponent_of_the_last_two_sizes(self):
+        row = Growth("a", "a task", (), 1.15, ())
+        points = [took(9.0, 1), took(1.0, 100), took(10.0, 1000)]
+        result = judge(row, points)
+        assert result.ratio == pytest.approx(1.0)
+        assert result.verdict == "met; peak 1.0 GiB"
+        slow = judge(row, [took(1.0, 100), took(20.0, 1000)])
+        assert slow.verdict.startswith("not met")
+        large = judge(row, [took(1.0, 100), took(9.0, 1000, peak=17 * 2**30)])
+        assert large.verdict == "not met; peak 17.0 GiB"
+        assert judge(row, points[:1], "failed at n=100").verdict == "failed at n=100"
+
+
+@pytest.fixture
+def short_table(monkeypatch):
+    versus = Versus("one", "nothing", "nothing", 5, 100, 5)
+    left_out = Versus("two", "nothing", "nothing", 5, 100, None)
+    growth = Growth("three", "nothing", (2, 4), 100, (2, 4))
+    monkeypatch.setattr(report, "VERSUS", (versus, left_out))
+    monkeypatch.setattr(report, "GROWTH", (growth,))
+
+
+@pytest.mark.usefixtures("short_table")
+def test_the_command_prints_the_table_and_writes_it(tmp_path):
+    out = tmp_path / "speed"
+    run = CliRunner().invoke(app, ["bench", "--quick", "--out", str(out)])
+    assert run.exit_code == 0, run.output
+    assert "| one | 5 | nothing |" in run.output
+    assert "left out of a quick run" in run.output
+    assert sorted(path.name for path in out.iterdir()) == [
+        "bench.csv",
+        "bench.md",
+        "growth.csv",
+        "growth.png",
+    ]
+    with open(out / "bench.csv", encoding="utf-8") as file:
+        written = list(csv.DictReader(file))
+    assert [row["what"] for row in written] == ["one", "two", "three"]
+    assert float(written[0]["ours_s"]) > 0
+    with open(out / "growth.csv", encoding="utf-8") as file:
+        assert [row["n"] for row in csv.DictReader(file)] == ["2", "4"]
+
+
+def test_a_row_without_numbers_has_empty_cells():
+    row = Result("a", "b", 1, None, None, None, None, 0.5, "left out")
+    assert report.format_table([row]).splitlines()[-1] == (
+        "| a | | b | | | | | 0.5 | left out |"
+    )

@@ -1,0 +1,252 @@
+"""`compare`: honest scores, failures and warnings told, one page that needs nothing."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.neighbors import KNeighborsClassifier
+
+import patchfold as pf
+from patchfold.comparison.scoring import make_splits
+from patchfold.tabular import choose_columns, make_encoder
+
+small_data = pytest.mark.filterwarnings("ignore::patchfold.exceptions.PatchfoldWarning")
+
+
+@pytest.fixture(scope="module")
+def found():
+    methods = ["isomap-kl", "klap", "isomap", "pca", "tsne"]
+    return pf.compare("iris", methods=methods, n_neighbors=15)
+
+
+def page_data(page):
+    text = re.search(r"id='data'>(.*?)</script>", page, re.DOTALL)[1]
+    return json.loads(text)
+
+
+def test_every_method_has_its_scores(found):
+    scores = found.scores
+    assert list(scores.index) == [
+        "isomap-kl",
+        "klap",
+        "isomap",
+        "pca",
+        "tsne",
+        "features",
+        "klap-permuted",
+    ]
+    own = scores.drop(index=["tsne", "features"])
+    measured = own[["silhouette", "held_out", "held_out_error", "trustworthiness"]]
+    assert np.isfinite(measured.to_numpy()).all()
+    assert scores.loc["isomap-kl", "n_neighbors"] == 15
+    assert scores.loc["klap", "n_neighbors"] == 112
+    assert (scores["failure"] == "").all()
+
+
+def test_a_method_that_cannot_place_new_samples_has_no_held_out_score(found):
+    row = found.scores.loc["tsne"]
+    assert np.isnan(row["held_out"])
+    assert "cannot place new samples" in row["remark"]
+    assert np.isfinite(row["silhouette"])
+
+
+@small_data
+def test_held_out_accuracy_is_that_of_a_fit_without_the_part(found):
+    columns = choose_columns(found.frame, target="target")
+    splits = make_splits(
+        make_encoder(columns), columns.features, found.labels, found.n_splits
+    )
+    scores = []
+    for split in splits:
+        model = pf.PatchIsomap(n_neighbors=15, dissimilarity="euclidean")
+        train = model.fit_transform(split.train)
+        knn = KNeighborsClassifier(7).fit(train, split.y_train)
+        scores.append(knn.score(model.transform(split.test), split.y_test))
+    row = found.scores.loc["isomap"]
+    assert row["held_out"] == pytest.approx(np.mean(scores))
+    assert row["held_out_error"] == pytest.approx(np.std(scores, ddof=1) / 5**0.5)
+
+
+def test_columns_are_encoded_by_the_training_part_alone():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=40)})
+    y = np.repeat([0, 1], 20)
+    columns = choose_columns(frame)
+    plain = make_splits(make_encoder(columns), columns.features, y, 4)
+    for split in plain:
+        assert split.train.mean() == pytest.approx(0, abs=1e-12)
+        assert split.train.std() == pytest.approx(1)
+        assert abs(split.test.mean()) > 1e-3
+
+
+@small_data
+def test_permuted_labels_are_the_control_of_a_supervised_method():
+    found = pf.compare("wine", methods=["klap"], sweep=False, n_splits=3)
+    honest, control = found.scores.loc["klap"], found.scores.loc["klap-permuted"]
+    assert honest["held_out"] > 0.85
+    assert control["silhouette"] > 0.8
+    assert control["held_out"] < 0.55
+
+
+def test_the_curve_passes_through_the_score_of_the_table(found):
+    result = found.results[0]
+    assert result.curve.sizes == [5, 10, 15, 20, 40]
+    at = result.curve.sizes.index(15)
+    assert result.curve.means[at] == result.held_out
+    assert found.results[3].curve is None
+
+
+def test_without_classes_there_is_trustworthiness_only():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    found = pf.compare(X, methods=["isomap", "klap", "pca"], n_neighbors=10)
+    assert list(found.scores.index) == ["isomap", "pca", "features"]
+    assert found.scores["held_out"].isna().all()
+    assert found.results[0].curve.means[1] == found.results[0].trustworthiness
+    assert "No target was named" in found.remarks[0]
+    assert "Trustworthiness against K" in found.to_html()
+
+
+def test_classes_can_be_given_beside_the_samples(iris):
+    X, y = iris
+    found = pf.compare(X, y, methods=["pca"], sweep=False)
+    assert found.class_names == ["0", "1", "2"]
+    assert found.ids[:2] == ["row 1", "row 2"]
+    np.testing.assert_array_equal(found.labels, y)
+
+
+def test_a_method_that_fails_says_why_and_the_others_go_on(monkeypatch, iris):
+    def fail(self, X, y=None):
+        raise np.linalg.LinAlgError("matrix is singular\nsecond line")
+
+    monkeypatch.setattr(pf.PatchLLE, "fit", fail)
+    monkeypatch.setattr(pf.PatchLLE, "fit_transform", fail)
+    found = pf.compare(*iris, methods=["lle", "pca"], sweep=False)
+    assert found.scores["failure"].tolist() == ["matrix is singular", "", ""]
+    assert list(found.embeddings) == ["pca"]
+    assert "failed: matrix is singular" in found.to_html()
+
+
+def test_warnings_are_told_once_with_their_method():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(30, 3)), rng.normal(50, 1, size=(30, 3))])
+    y = np.repeat([0, 1], 30)
+    found = pf.compare(X, y, methods=["isomap"], n_neighbors=5, sweep=False)
+    (remark,) = found.results[0].remarks
+    assert remark.startswith("The neighbour graph has 2 connected components")
+    assert remark.endswith("(And 5 more like this, in other fits.)")
+    assert found.to_html().count("The neighbour graph has 2") == 1
+
+
+def test_the_call_that_repeats_it_is_written_down(found, iris):
+    methods = "['isomap-kl', 'klap', 'isomap', 'pca', 'tsne']"
+    assert found.command == (
+        f"patchfold.compare('iris', methods={methods}, n_neighbors=15)"
+    )
+    other = pf.compare(*iris, methods=("pca",), sweep=False)
+    assert other.command == (
+        "patchfold.compare(data, target, methods=('pca',), sweep=False)"
+    )
+
+
+def test_rows_without_a_class_and_rows_too_many_are_left_out_and_told():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=90), "b": rng.normal(size=90)})
+    frame["kind"] = pd.Series(["x", "y", None] * 30)
+    found = pf.compare(frame, "kind", methods=["pca"], max_samples=40, sweep=False)
+    assert len(found.ids) == 40
+    assert found.frame["kind"].notna().all()
+    assert found.remarks[0].startswith("30 rows have no class")
+    assert found.remarks[1].startswith("40 of 60 rows were drawn at random")
+    again = pf.compare(frame, "kind", methods=["pca"], max_samples=40, sweep=False)
+    assert again.ids == found.ids
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"methods": ["elab"]}, "must be one of isomap-kl, elap"),
+        ({"methods": []}, "methods must name one"),
+        ({"target": "size"}, "there is no column 'size'"),
+        ({"target": [0, 1]}, "a class for each of the 150 samples"),
+        ({"target": np.arange(150)}, "has 150 different values"),
+        ({"target": np.zeros(150)}, "scores need two"),
+        ({"n_splits": 1}, "n_splits must be 2 or more"),
+        ({"n_neighbors": 0}, "n_neighbors must be an int >= 1"),
+    ],
+)
+def test_bad_input_is_refused(iris, arguments, words):
+    with pytest.raises(ValueError, match=words):
+        pf.compare(iris[0], **arguments)
+
+
+class TestPage:
+    def test_needs_nothing_from_elsewhere(self, found):
+        page = found.to_html()
+        assert not re.search(r"""(src|href)\s*=|url\(|@import|fetch\(""", page)
+        assert "http://www.w3.org/2000/svg" in page  # a name, the only address
+        assert len(re.findall("https?://", page)) == 1
+
+    def test_has_what_a_reader_needs(self, found):
+        page = replace(found, command="patchfold compare 'my file.csv'").to_html()
+        for words in (
+            "scaled to mean 0, variance 1",
+            "patchfold compare &#x27;my file.csv&#x27;",
+            f"scikit-learn {found.versions['scikit-learn']}",
+            "labels permuted",
+            "Held-out accuracy against K",
+        ):
+            assert words in page
+
+    def test_data_are_whole_numbers_in_a_square(self, found):
+        data = page_data(found.to_html())
+        assert [panel["title"] for panel in data["panels"]] == [
+            "ISOMAP-KL",
+            "KLAP",
+            "Isomap",
+            "PCA",
+            "t-SNE",
+        ]
+        assert len(data["cells"][0]) == len(data["ids"]) == 150
+        for panel in data["panels"]:
+            points = np.column_stack([panel["x"], panel["y"]])
+            assert points.min() == 0
+            assert points.max() == 9999
+        near = np.setdiff1d(np.arange(150), data["panels"][3]["far"])
+        placed = np.column_stack([data["panels"][3][axis] for axis in "xy"])[near]
+        pca = found.embeddings["pca"][near]
+        for axis, sign in ((0, 1), (1, -1)):
+            slope = np.polyfit(pca[:, axis], placed[:, axis], 1)[0]
+            assert slope * sign == pytest.approx(
+                9999 / np.ptp(pca, axis=0).max(), rel=1e-3
+            )
+
+    def test_stays_small_with_2000_samples(self, found):
+        rng = np.random.default_rng(0)
+        n = 2000
+        points = rng.normal(size=(n, 2))
+        result = replace(found.results[0], embedding=points)
+        names = [f"method {k}" for k in range(11)]
+        large = replace(
+            found,
+            results=[replace(result, name=name, title=name) for name in names],
+            labels=rng.integers(0, 3, n),
+            ids=[f"sample {i}" for i in range(n)],
+            frame=pd.DataFrame(rng.normal(size=(n, 30))),
+        )
+        assert len(large.to_html().encode()) < 1e6
+
+    def test_shows_itself_in_a_notebook_in_a_frame_of_its_own(self, found):
+        shown = found._repr_html_()
+        assert shown.startswith('<iframe srcdoc="&lt;!doctype html&gt;')
+        assert shown.count("<") == 2
+
+    def test_is_written_whole(self, found, tmp_path):
+        found.save(tmp_path / "report.html")
+        assert (tmp_path / "report.html").read_text("utf-8") == found.to_html()
+
+
+def test_estimators_show_themselves_in_a_notebook():
+    assert "PatchEigenmaps" in pf.elap()._repr_html_()

@@ -1,0 +1,271 @@
+"""Tables: read from every kind of file, encoded, refused with what helps, written."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from patchfold.tabular import (
+    MissingValuesError,
+    choose_columns,
+    encode_classes,
+    make_encoder,
+    match_columns,
+    read_source,
+    read_table,
+    write_table,
+)
+from patchfold.tabular.encoding import describe_columns, summarize_columns
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame(
+        {
+            "size": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+            "hue": ["red", "blue", "red", "green", "blue", "red"],
+            "unit": "cm",
+            "kind": ["b", "a", "b", "a", "b", "a"],
+        }
+    )
+
+
+ARFF = """@relation pets
+@attribute weight numeric
+@attribute coat {long,short}
+@attribute kind {cat,dog}
+@data
+4.5,short,cat
+?,long,dog
+20,?,dog
+"""
+
+
+class TestReading:
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [
+            ("t.csv", "a,b\n1,x\n?,y\n"),
+            ("t.CSV", "a;b\r\n1;x\r\n;y\r\n"),
+            ("t.tsv", "\ufeffa\tb\n1\tx\nNA\ty\n"),
+        ],
+    )
+    def test_separators_and_missing_cells_of_text_files(self, tmp_path, name, text):
+        (tmp_path / name).write_bytes(text.encode())
+        table = read_table(tmp_path / name)
+        assert list(table.columns) == ["a", "b"]
+        assert table["a"].isna().tolist() == [False, True]
+        assert table["b"].tolist() == ["x", "y"]
+
+    def test_parquet_and_compressed_csv_give_the_same_table(self, frame, tmp_path):
+        frame.to_parquet(tmp_path / "t.parquet")
+        frame.to_csv(tmp_path / "t.csv.gz", index=False)
+        tables = [read_table(tmp_path / f"t.{end}") for end in ("parquet", "csv.gz")]
+        pd.testing.assert_frame_equal(*tables, check_dtype=False)
+
+    def test_arff_keeps_the_declared_order_of_levels(self, tmp_path):
+        (tmp_path / "pets.arff").write_text(ARFF)
+        table = read_table(tmp_path / "pets.arff")
+        assert list(table["kind"].cat.categories) == ["cat", "dog"]
+        assert table.isna().sum().tolist() == [1, 1, 0]
+
+    def test_a_dataset_is_found_by_its_name_and_knows_its_target(self):
+        source = read_source("tic-tac-toe")
+        assert source.target == "target"
+        assert source.frame["target"].value_counts().to_dict() == {
+            "positive": 626,
+            "negative": 332,
+        }
+
+    @pytest.mark.parametrize(
+        ("name", "text", "words"),
+        [
+            ("t.xlsx", "a", "must end in .csv"),
+            ("t.csv", None, "does not exist"),
+            ("t.csv", "", "cannot be read"),
+            ("t.csv", "a,b\n", "no rows"),
+            ("t.csv", "a,a\n1,2\n", "more than one column named 'a'"),
+            ("t.csv", "a,b\n1,2\n3,4,5\n", "cannot be read"),
+            ("t.parquet", "no parquet", "cannot be read"),
+            ("t.arff", "@relation x\n@attribute s string\n@data\n'a'\n", "cannot be"),
+        ],
+    )
+    def test_what_cannot_be_read_says_why_in_one_line(
+        self, tmp_path, name, text, words
+    ):
+        path = tmp_path / name
+        if text is not None:
+            path.write_text(text)
+        with pytest.raises(ValueError, match=words) as error:
+            read_table(path)
+        assert "\n" not in str(error.value)
+
+    def test_neither_a_file_nor_a_dataset(self, monkeypatch):
+        monkeypatch.delenv("PATCHFOLD_DATA", raising=False)
+        with pytest.raises(ValueError, match="neither a file nor a dataset"):
+            read_source("no-such-set")
+
+
+class TestColumns:
+    def test_each_column_has_one_role(self, frame):
+        columns = choose_columns(frame, target="kind", drop=["hue"])
+        assert columns.numbers == ("size",)
+        assert columns.categories == ()
+        assert columns.left_out == {"hue": "as asked", "unit": "constant"}
+
+    def test_missing_cells_are_counted_by_column_and_the_remedy_is_named(self, frame):
+        frame.loc[[0, 3], "size"] = np.nan
+        frame.loc[1, "hue"] = None
+        with pytest.raises(MissingValuesError, match=r"3 cells .*size 2, hue 1") as e:
+            choose_columns(frame, target="kind")
+        assert "--impute median" in str(e.value)
+
+    def test_missing_cells_of_unused_columns_do_not_matter(self, frame):
+        frame.loc[0, "kind"] = None
+        choose_columns(frame, target="kind")
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ({"target": "sort"}, "target: there is no column 'sort'. There are size"),
+            ({"drop": ["x"]}, "drop: there is no column 'x'"),
+            ({"target": "kind", "id": "kind"}, "both the target and the id"),
+            ({"drop": ["size", "hue"], "target": "kind"}, "no column is left"),
+        ],
+    )
+    def test_bad_roles_are_refused(self, frame, arguments, words):
+        with pytest.raises(ValueError, match=words):
+            choose_columns(frame, **arguments)
+
+    @pytest.mark.parametrize(
+        ("cells", "words"),
+        [
+            ([f"name {i}" for i in range(40)], r"--id extra\) or leave it out"),
+            (pd.date_range("2020-01-01", periods=40), "has dates"),
+            ([np.inf, *range(39)], "1 infinite cells"),
+        ],
+    )
+    def test_columns_of_no_use_are_refused_with_what_helps(self, cells, words):
+        table = pd.DataFrame({"size": range(40), "extra": cells})
+        with pytest.raises(ValueError, match=words):
+            choose_columns(table)
+
+
+class TestEncoding:
+    def test_two_levels_are_as_far_apart_as_two_samples_of_a_number(self):
+        rng = np.random.default_rng(0)
+        number, level = rng.normal(5, 3, 400), rng.choice(["a", "b"], 400)
+        columns = choose_columns(pd.DataFrame({"number": number, "level": level}))
+        X = make_encoder(columns).fit_transform(columns.features)
+        gaps = X[:, None, 0] - X[None, :, 0]
+        assert np.sqrt((gaps**2).mean()) == pytest.approx(np.sqrt(2))
+        differ = level[:, None] != level[None, :]
+        apart = np.linalg.norm(X[:, None, 1:] - X[None, :, 1:], axis=2)
+        np.testing.assert_allclose(apart, np.where(differ, np.sqrt(2), 0))
+
+    def test_ordinal_codes_follow_the_declared_order_and_are_scaled(self):
+        size = pd.Categorical(["s", "l", "m", "s"], categories=["s", "m", "l"])
+        columns = choose_columns(pd.DataFrame({"size": size}))
+        X = make_encoder(columns, categories="ordinal").fit_transform(columns.features)
+        codes = np.array([0.0, 2.0, 1.0, 0.0])
+        np.testing.assert_allclose(X[:, 0], (codes - codes.mean()) / codes.std())
+
+    def test_nothing_is_scaled_if_not_wanted(self, frame):
+        columns = choose_columns(frame, target="kind")
+        X = make_encoder(columns, scale=False).fit_transform(columns.features)
+        np.testing.assert_array_equal(X[:, 0], frame["size"])
+
+    def test_the_median_is_that_of_the_part_it_is_fitted_on(self, frame):
+        frame.loc[0, "size"] = np.nan
+        frame.loc[5, "size"] = 1e6
+        columns = choose_columns(frame, target="kind", impute="median")
+        encoder = make_encoder(columns, scale=False, impute="median")
+        X = clone(encoder).fit_transform(columns.features.iloc[:5])
+        assert X[0, 0] == 3.5
+
+    @pytest.mark.parametrize("option", [{"categories": "hot"}, {"impute": "mean"}])
+    def test_unknown_words_are_refused(self, frame, option):
+        columns = choose_columns(frame)
+        with pytest.raises(ValueError, match=f"{next(iter(option))} must be"):
+            make_encoder(columns, **option)
+
+    def test_what_was_done_is_said(self, frame):
+        frame.loc[0, "size"] = np.nan
+        columns = choose_columns(frame, target="kind", impute="median")
+        rows = {name: (kind, done) for name, kind, done in describe_columns(columns)}
+        assert rows["size"][1].endswith("1 missing cells filled with the median")
+        assert rows["hue"] == (
+            "category, 3 levels",
+            "one-hot: 3 columns of 0 and 1",
+        )
+        assert rows["unit"] == ("left out", "constant")
+        assert rows["kind"][0] == "target, 2 classes"
+        assert summarize_columns(columns) == (
+            "1 number scaled; 1 category one-hot; 1 missing cell filled in; "
+            "left out: unit"
+        )
+
+    def test_classes_keep_their_names_and_the_missing_are_unlabelled(self):
+        codes, names = encode_classes(pd.Series([10.0, 9.0, np.nan, 10.0]))
+        assert names == ["9", "10"]
+        assert codes.tolist() == [1, 0, -1, 1]
+
+
+class TestNewSamples:
+    def fitted(self, frame, **options):
+        columns = choose_columns(frame, target="kind")
+        return make_encoder(columns, **options).fit(columns.features)
+
+    def test_columns_are_found_by_name_in_any_order(self, frame):
+        encoder = self.fitted(frame)
+        features, remarks = match_columns(frame[["hue", "size"]], encoder)
+        columns = choose_columns(frame, target="kind")
+        np.testing.assert_array_equal(
+            encoder.transform(features), encoder.transform(columns.features)
+        )
+        assert remarks == []
+
+    def test_a_new_level_is_none_of_the_known_and_is_told(self, frame):
+        encoder = self.fitted(frame)
+        new = frame.assign(hue="mauve")
+        features, remarks = match_columns(new, encoder)
+        assert not encoder.transform(features)[:, 1:].any()
+        assert remarks == [
+            "column 'hue' has levels the model has not seen, which count as none of "
+            "the known ones: mauve."
+        ]
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda f: f.drop(columns="size"), "not here: size"),
+            (lambda f: f.assign(size="big"), "'size' must have numbers only"),
+            (lambda f: f.assign(size=np.nan), "6 cells are missing"),
+            (lambda f: f.assign(hue="mauve"), "not seen: mauve"),
+        ],
+    )
+    def test_what_the_encoder_cannot_take_is_refused(self, frame, change, words):
+        encoder = self.fitted(frame, categories="ordinal")
+        with pytest.raises(ValueError, match=words):
+            match_columns(change(frame), encoder)
+
+
+class TestWriting:
+    def test_every_ending_gives_the_numbers_back(self, tmp_path):
+        frame = pd.DataFrame({"kind": ["a", "b"], "x_1": [0.1, 1 / 3], "x_2": [2, 3.5]})
+        names = ["x_1", "x_2"]
+        for end in ("csv", "parquet", "npy"):
+            write_table(tmp_path / f"t.{end}", frame, names)
+        for end in ("csv", "parquet"):
+            back = read_table(tmp_path / f"t.{end}")
+            pd.testing.assert_frame_equal(back, frame, check_dtype=False)
+        array = np.load(tmp_path / "t.npy")
+        np.testing.assert_array_equal(array, frame[names].to_numpy())
+        assert len(list(tmp_path.iterdir())) == 3
+
+    def test_another_ending_is_refused_before_anything_is_written(self, tmp_path):
+        with pytest.raises(ValueError, match=r"must end in \.csv, \.parquet, \.npy"):
+            write_table(tmp_path / "t.txt", pd.DataFrame({"x": [1]}), ["x"])
+        with pytest.raises(ValueError, match="there is no folder"):
+            write_table(tmp_path / "no" / "t.csv", pd.DataFrame({"x": [1]}), ["x"])
+        assert list(tmp_path.iterdir()) == []
