@@ -115,7 +115,7 @@ class Several:
         """Say whether the value is acceptable."""
         return (
             isinstance(value, (tuple, list))
-            and 0 < len(value)
+            and len(value) > 0
             and all(self.rule.accepts(item) for item in value)
             and len(set(value)) == len(value)
         )
