@@ -119,3 +119,20 @@ def test_top_eigenpairs_that_do_not_converge_are_refused(monkeypatch):
     diagonal = np.linspace(1, 2, 300)[:, None]
     with pytest.raises(RuntimeError, match=r"stopped at a residual of .*'dense'\.$"):
         largest_eigenpairs(lambda block: diagonal * block, 300, 1, seed=seed())
+
+
+def test_a_dense_solver_takes_over_where_nothing_converges(monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("it ran out of iterations; set eigen_solver='dense'")
+
+    matrix, n = path_laplacian(700), 700
+    expected = smallest_eigenpairs(matrix, 2, np.ones(n), solver="dense", seed=seed())
+    monkeypatch.setattr(spectral, "_lanczos", fail)
+    values, vectors = smallest_eigenpairs(matrix, 2, np.ones(n), seed=seed())
+    np.testing.assert_array_equal(values, expected[0])
+    np.testing.assert_array_equal(vectors, expected[1])
+    with pytest.raises(RuntimeError, match="set eigen_solver='dense'"):
+        smallest_eigenpairs(matrix, 2, np.ones(n), solver="arpack", seed=seed())
+    monkeypatch.setattr(spectral, "DENSE_RESCUE", 600)
+    with pytest.raises(RuntimeError, match="set eigen_solver='dense'"):
+        smallest_eigenpairs(matrix, 2, np.ones(n), seed=seed())

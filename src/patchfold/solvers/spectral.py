@@ -17,6 +17,9 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 DENSE_LIMIT = 600
 """Up to this many samples a dense eigensolver is used by `eigen_solver="auto"`."""
 
+DENSE_RESCUE = 4000
+"""Up to this many it takes over where "auto" found that no iteration converges."""
+
 SHIFT = 1e-7
 """Shift of the inverse iteration, relative to the largest row sum of the matrix."""
 
@@ -33,7 +36,8 @@ TOLERANCE = 1e-10
 """Where Lanczos on the matrix itself stops, relative to the size of the matrix."""
 
 RESTARTS = 100
-"""How often Lanczos may restart, some 16 products each, before a factorisation."""
+"""How often Lanczos may restart, some 16 products each, before something else is tried:
+with dozens of eigenvalues that are zero to rounding it never ends."""
 
 SPARE = 4
 """Vectors of a block beyond the components wanted: they make up for small gaps."""
@@ -105,12 +109,25 @@ def smallest_eigenpairs(
     null = null_vector / np.linalg.norm(null_vector)
     size = float(abs(matrix).sum(axis=1).max()) or 1.0
     if is_dense(solver, n):
-        dense = matrix.toarray() + 2 * size * np.outer(null, null)
-        values, vectors = eigh(dense, subset_by_index=[0, n_components - 1])
-        _check(matrix, values, vectors, size)
+        values, vectors = _solve_dense(matrix, n_components, null, size)
     else:
-        values, vectors = _iterate(matrix, n_components, null, size, inverse, seed)
+        try:
+            values, vectors = _iterate(matrix, n_components, null, size, inverse, seed)
+        except RuntimeError:
+            if solver != "auto" or n > DENSE_RESCUE:
+                raise
+            values, vectors = _solve_dense(matrix, n_components, null, size)
     return np.maximum(values, 0.0), fix_signs(vectors)
+
+
+def _solve_dense(
+    matrix: sp.csr_array, n_components: int, null: np.ndarray, size: float
+) -> Pairs:
+    """Find the bottom eigenpairs with the null vector moved to the top."""
+    dense = matrix.toarray() + 2 * size * np.outer(null, null)
+    values, vectors = eigh(dense, subset_by_index=[0, n_components - 1])
+    _check(matrix, values, vectors, size)
+    return values, vectors
 
 
 def largest_eigenpairs(
@@ -224,7 +241,6 @@ def _from_above(
         n_components,
         start,
         tol=TOLERANCE,
-        maxiter=RESTARTS,
     )
     return size - found[::-1], vectors[:, ::-1]
 
@@ -268,11 +284,10 @@ def _lanczos(
     start: np.ndarray,
     *,
     tol: float = 0,
-    maxiter: int | None = None,
 ) -> Pairs:
     try:
         values, vectors = eigsh(
-            operator, n_components, which="LA", v0=start, tol=tol, maxiter=maxiter
+            operator, n_components, which="LA", v0=start, tol=tol, maxiter=RESTARTS
         )
     except ArpackNoConvergence as error:
         raise RuntimeError(
