@@ -104,6 +104,15 @@ def test_a_matrix_of_dissimilarities_has_no_linear_map():
         pf.PatchProjection(dissimilarity="precomputed").fit(np.zeros((5, 5)))
 
 
+@pytest.mark.parametrize("value", [-1e-9, np.nan, "auto", None, True])
+def test_a_wrong_ridge_is_named_with_what_it_must_be(value):
+    with pytest.raises(
+        ValueError,
+        match=r"^The 'reg' parameter of PatchProjection must be a float >= 0\. Got ",
+    ):
+        pf.PatchProjection(reg=value).fit(X)
+
+
 def test_it_keeps_no_training_samples():
     model = pf.PatchProjection(n_neighbors=6).fit(X)
     held = [v for v in vars(model).values() if np.shape(v) == X.shape]

@@ -48,9 +48,9 @@ class PatchProjection(PatchEmbedding):
     kernel_width : float or "auto", default="auto"
         t of the weight exp(-d²/t); "auto" is the median of d² over the edges.
     reg : float, default=REG
-        Ridge on XᵀDX, in units of its mean eigenvalue. With more features than samples
-        some is needed: without, the training samples are placed as `PatchEigenmaps`
-        places them, and new ones by what fits noise.
+        Ridge on XᵀDX, in units of its mean eigenvalue. Directions in which the samples
+        do not vary are left out in any case. With more features than samples and no
+        ridge, the training samples lie where `PatchEigenmaps` puts them.
     label_rule : {"klap", "entropic", "within"} or None, default=None
         How class labels change an edge. "klap" takes the smallest curvature within a
         class and the sum of the largest between classes; "entropic" the smaller of
