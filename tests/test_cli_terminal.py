@@ -1,6 +1,7 @@
 """The commands in a real terminal: the bar, Ctrl-C, nothing half-written."""
 
 import os
+import signal
 import sys
 
 import pytest
@@ -28,6 +29,8 @@ def terminal(tmp_path):
             timeout=PATIENCE,
             dimensions=(30, 100),
             env=os.environ | {"TERM": "xterm", "OPENBLAS_NUM_THREADS": "1"},
+            # A test run in the background ignores Ctrl-C, and so would its children.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
         started.append(child)
         return child
