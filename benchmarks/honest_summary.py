@@ -28,8 +28,8 @@ from posterior_ablation import choose_sets, group_of  # noqa: E402
 
 SUPERVISED = ("LDA", "NCA", "SPCA", "SUMAP")
 OTHERS = ("PCA", "ISOMAP", "LLE", "ISOMAP-KL", "ELAP", "PELLE", "KLAP")
-LAST = ("UMAP", "CAUCHY")
-"""The slowest: run on fewer sets."""
+LAST = ("UMAP",)
+"""Slow, and run on fewer sets; Cauchy on too few to be ranked."""
 
 MIN_SETS = 5
 OURS = {
