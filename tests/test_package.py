@@ -23,6 +23,7 @@ FLOORS = [
     {"tangents"},
     {"dissimilarity", "graph", "geodesics", "objectives"},
     {"labels", "precomputed", "connectivity"},
+    {"solvers.spectral"},
     {
         "posterior.anchors",
         "posterior.classes",
@@ -38,7 +39,6 @@ FLOORS = [
     {"posterior.local", "posterior.views"},
     {"posterior.scores"},
     {"posterior.model"},
-    {"solvers.spectral"},
     {
         "solvers.mds",
         "solvers.reconstruction",

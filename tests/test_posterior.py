@@ -5,7 +5,8 @@ import pickle
 import numpy as np
 import pytest
 import skops.io
-from sklearn.datasets import load_iris, load_wine, make_classification
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import silhouette_score
 from sklearn.model_selection import cross_val_score
@@ -62,16 +63,26 @@ def test_training_rows_keep_their_leave_one_out_coordinates(raw_wine, fitted):
     np.testing.assert_array_equal(again, fitted.embedding_)
 
 
-def test_the_label_of_a_row_moves_it_only_through_the_few_weights(raw_wine):
+@pytest.mark.parametrize(
+    ("scores", "tolerance"),
+    [
+        (("patch", "pooled", "kernel", "class"), 1e-10),
+        (("marginal",), 0.02),  # the sizes of classes are in its smoothing
+    ],
+)
+def test_the_label_of_a_row_moves_it_only_through_what_all_share(
+    raw_wine, scores, tolerance
+):
     """With the stack held, its own label plays no part in a row's posterior."""
     X, y = raw_wine
     for i in (0, 70, 150):
         changed = y.copy()
         changed[i] = (y[i] + 1) % 3
-        one, two = (pf.PatchPosterior().fit(X, labels) for labels in (y, changed))
+        model = pf.PatchPosterior(scores=scores)
+        one, two = (clone(model).fit(X, labels) for labels in (y, changed))
         two._model.stack = one._model.stack
         posterior = two._model.left_out([i]).posterior
-        np.testing.assert_allclose(posterior[0], one.posterior_[i], atol=1e-10)
+        np.testing.assert_allclose(posterior[0], one.posterior_[i], atol=tolerance)
 
 
 def noise_set(n, m, n_classes, seed):
@@ -90,6 +101,31 @@ def test_permuted_labels_are_at_chance_in_training_and_test(n, m):
         accuracies.append(model.score(X_test, y_test))
     assert abs(np.mean(silhouettes)) < 0.03
     assert abs(np.mean(accuracies) - 0.5) < 0.03
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "size", "m"), [(2, 5, 100), (4, 4, 200), (4, 5, 500), (10, 4, 200)]
+)
+def test_tiny_classes_of_wide_data_do_not_give_labels_away(n_classes, size, m):
+    """What a class loses when its row is left out must not speak for that class."""
+    right, silhouettes = [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        y = rng.permutation(np.repeat(np.arange(n_classes), size))
+        model = pf.PatchPosterior().fit(rng.normal(size=(y.size, m)), y)
+        right.append(np.mean(model.posterior_.argmax(axis=1) == y))
+        silhouettes.append(silhouette_score(model.embedding_, y))
+    assert np.mean(right) < 1 / n_classes + 0.15
+    assert np.mean(silhouettes) < 0.1
+
+
+def test_the_order_of_rows_changes_nothing_beyond_the_landmarks():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300]
+    order = np.random.default_rng(0).permutation(300)
+    one = pf.PatchPosterior(n_landmarks=100).fit(X, y)
+    other = pf.PatchPosterior(n_landmarks=100).fit(X[order], y[order])
+    np.testing.assert_allclose(other.embedding_, one.embedding_[order], atol=1e-8)
 
 
 def test_permuted_labels_of_real_data_are_at_chance(raw_wine):

@@ -404,3 +404,12 @@ def test_a_picture_without_a_file_is_on_the_page_only():
     blocks = [Heading("Title", 1), Image("Ranks", b"PNG")]
     assert "Ranks" not in as_markdown(blocks)
     assert "src='data:image/png;base64,UE5H'" in as_html(blocks)
+
+
+def test_means_over_different_splits_are_not_ranked_together():
+    short = [replace(r, split=1) for r in records() if r.dataset != SETS[0]]
+    short += [replace(r, split=1) for r in records(("PCA",), SETS[:1])]
+    ranking = only(rank_tables(build_tables([*records(), *short])))
+    assert len(ranking.ours.scores) == len(SETS) - 1
+    assert SETS[0] not in ranking.ours.scores
+    assert ranking.n_incomplete == 1

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from typer.testing import CliRunner
 
 from patchfold.cli import app
+from patchfold.datasets import DatasetUnavailableError
 from patchfold.evaluation.honest import LeftOutError, _fit_sweeps, honest_split
 from patchfold.evaluation.methods import OWN
 from patchfold.evaluation.papers import PAPERS, Published
@@ -98,6 +99,22 @@ def test_a_set_that_cannot_be_had_says_so(monkeypatch, tmp_path):
     records = run_task(task, NOTHING)
     assert {r.status for r in records} == {"no data"}
     assert {r.table for r in records} == {"1", "2"}
+
+
+def test_a_set_that_had_no_data_is_tried_again(monkeypatch, tmp_path):
+    tasks = [TaskKey("klap", "mux6", "PCA", "published", "equations", 0)]
+
+    def absent(*_, **__):
+        raise DatasetUnavailableError("mux6 is not at hand")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("patchfold.evaluation.runner.load", absent)
+        records = run_tasks(tasks, tmp_path)
+    assert {r.status for r in records} == {"no data"}
+    again = run_tasks(tasks, tmp_path)
+    assert {r.status for r in again} == {"ok"}
+    assert len(again) == len(records)
+    assert read_records(tmp_path / "results.csv") == again
 
 
 def test_a_method_that_fails_says_why(monkeypatch):

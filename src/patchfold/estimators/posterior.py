@@ -42,10 +42,12 @@ class PatchPosterior(
     **The training picture is honest.** A training row is left out of every patch, mean,
     covariance, count and regression that scores it, exactly, in closed form. With the
     default views its own label reaches its coordinates only through the weights of the
-    stack, the anchors' order and the scale of the typicality axis, which all rows
-    share: a handful of numbers. With permuted labels the silhouette of the training
-    picture is -.05 to .05 (iris, wine, breast cancer). The views "whitened" and
-    "relevance" are fitted to all rows with their labels, and flatter wide data.
+    stack, the anchors' order, the scale of the typicality axis and the sizes of
+    classes, which all rows share: a handful of numbers. With permuted labels the
+    silhouette of the training picture is -.05 to .05 (iris, wine, breast cancer); with
+    a few dozen rows in all a single permutation may look better by luck. The views
+    "whitened" and "relevance" are fitted to all rows with their labels, and flatter
+    wide data.
 
     Parameters
     ----------
@@ -80,7 +82,8 @@ class PatchPosterior(
     n_landmarks : int, default=500
         Most kernel functions of the kernel score; beyond, its cost is linear in the
         number of samples.
-    neighbors_algorithm : {"auto", "exact"} or KNN transformer, default="auto"
+    neighbors_algorithm : {"auto", "exact", "approximate"} or KNN transformer, \
+default="auto"
         How neighbours within a class are found; a transformer, such as an approximate
         search, is cloned for every class.
     n_jobs : int, default=None

@@ -195,10 +195,14 @@ def _rank(group: list[ResultTable]) -> Ranking:
 def _complete(
     rows: dict[str, dict[str, Cell]], methods: list[str], number: str
 ) -> Scores:
-    """Keep the rows where every method has the number, "value" or "published"."""
+    """Keep the rows where every method has the number, "value" or "published".
+
+    Means over different splits cannot be compared: such a row is not complete either.
+    """
     scores = {
         name: {m: getattr(row[m], number) for m in methods if m in row}
         for name, row in rows.items()
+        if len({row[m].n_splits for m in methods if m in row}) == 1
     }
     return {
         name: row

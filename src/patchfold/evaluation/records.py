@@ -176,10 +176,16 @@ class RecordFile:
                 f"another run is writing to {self.path.parent}; wait for it to end, "
                 "or give this one a folder of its own."
             ) from error
-        self.records = read_records(self.path)
-        write_records(self.path, self.records)
-        self._file = open(self.path, "a", encoding="utf-8", newline="")
+        self._reopen(read_records(self.path))
         return self
+
+    def _reopen(self, records: list[Record]) -> None:
+        """Replace the file, then go on appending to it."""
+        if self._file is not None:
+            self._file.close()
+        self.records = records
+        write_records(self.path, records)
+        self._file = open(self.path, "a", encoding="utf-8", newline="")  # noqa: SIM115
 
     def append(self, records: list[Record]) -> None:
         """Write the records of one task and see them to the disk."""
@@ -188,6 +194,12 @@ class RecordFile:
         self._file.flush()
         os.fsync(self._file.fileno())
         self.records.extend(records)
+
+    def drop(self, keys: set[TaskKey]) -> None:
+        """Forget the records of some tasks, so that they can be run again."""
+        kept = [record for record in self.records if record.key not in keys]
+        if len(kept) < len(self.records):
+            self._reopen(kept)
 
     def __exit__(
         self,

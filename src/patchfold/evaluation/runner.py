@@ -111,7 +111,7 @@ def run_tasks(
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Record]:
-    """Run the tasks that a folder's results do not hold yet.
+    """Run the tasks that a folder's results do not hold yet, or had no data for.
 
     Parameters
     ----------
@@ -133,6 +133,9 @@ def run_tasks(
     published = published_numbers()
     with RecordFile(folder / RESULTS) as file:
         wanted = list(tasks)
+        # The data may have come since.
+        absent = {record.key for record in file.records if record.status == "no data"}
+        file.drop(absent & set(wanted))
         done = {record.key for record in file.records}
         missing = [task for task in wanted if task not in done]
         finished = len(wanted) - len(missing)

@@ -29,6 +29,8 @@ class Cell:
         The size behind the number, where there is one split.
     status : str
         "ok", or why there is no number.
+    n_splits : int
+        How many splits the mean is over.
     """
 
     value: float | None
@@ -36,6 +38,7 @@ class Cell:
     published: float | None
     n_neighbors: int | None
     status: str
+    n_splits: int
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,7 @@ def _cell(records: list[Record]) -> Cell:
         published=records[0].published,
         n_neighbors=None if several else records[0].n_neighbors,
         status="; ".join(statuses) or ("ok" if values else "not defined"),
+        n_splits=len(values),
     )
 
 

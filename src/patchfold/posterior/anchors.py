@@ -3,7 +3,8 @@
 The embedding of a row is the mean of the anchors, weighed by its posterior. Classes
 that are confused sit side by side, so that a row between two of them lies between
 their anchors and not in the middle of everything. The arrangement hangs on who is
-confused with whom, never on the names of the classes.
+confused with whom, and on the names of the classes only where that does not tell them
+apart.
 """
 
 from __future__ import annotations

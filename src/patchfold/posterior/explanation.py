@@ -12,7 +12,8 @@ class Explanation:
     """What spoke for which class, and how strongly.
 
     The posterior is softmax(contributions.sum(axis=0) + offsets), and the coordinates
-    are the mean of the anchors under it.
+    are the mean of the anchors under it, with the typicality as the last where there
+    is such an axis.
 
     Attributes
     ----------
@@ -27,10 +28,10 @@ class Explanation:
     posterior : array (C,)
         p(c|x).
     coordinates : array (d,)
-        Where the row lies.
+        Where the row lies; a training row, before `label_blend` moves it.
     patches : dict of str to list of int arrays
-        For each view, the largest patch of every class: positions of its rows in the
-        training data, nearest first.
+        For each view, the patch of every class: positions of its rows in the training
+        data, nearest first.
     left_out : int or None
         The training row that x is, which was left out of all patches; else None.
     """

@@ -10,10 +10,12 @@ With every row a landmark this is plain kernel ridge regression.
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import eigh
 
 from .._blocks import map_blocks
 from .._distances import Products
 from ..patches import mean_variance
+from ..solvers.spectral import fix_signs
 
 NULL = 1e-14
 """Directions of the landmarks' kernel below this share of the largest are rounding."""
@@ -39,9 +41,13 @@ def choose_landmarks(Z: np.ndarray, n_landmarks: int) -> np.ndarray:
     if n <= n_landmarks:
         return Z
     centred = Z - Z.mean(axis=0)
-    heaviest = np.argmax(np.einsum("ij,ij->j", centred, centred))
-    direction = centred.T @ (centred @ (centred.T @ centred[:, heaviest]))
-    order = np.lexsort((*Z.T, centred @ direction))
+    m = Z.shape[1]
+    if m <= n:
+        direction = eigh(centred.T @ centred, subset_by_index=[m - 1, m - 1])[1]
+    else:
+        above = eigh(centred @ centred.T, subset_by_index=[n - 1, n - 1])[1]
+        direction = centred.T @ above
+    order = np.lexsort((*Z.T, (centred @ fix_signs(direction))[:, 0]))
     return Z[order[np.linspace(0, n - 1, n_landmarks).round().astype(int)]]
 
 

@@ -1,10 +1,15 @@
 """Columns one by one -> scores: how common a row's values are in each class.
 
 Every column is cut into bins of about equally many rows; a class speaks for a row by
-Σ_f log((N_fbc + α s_fb) / (n_c + α)): N_fbc of its n_c rows share the row's bin b of
-column f, and s_fb is the share of the bin among all rows. This is what patches cannot
-see: a class that a single column gives away, categories, skewed columns. A training row
-is taken out of the counts N and n; the cuts and the shares are made without labels.
+Σ_f log((N_fbc / n_c + a_c s_fb) / (1 + a_c)): N_fbc of its n_c rows share the row's bin
+b of column f, s_fb is the share of the bin among all rows, and a_c = α / n_c. This is
+what patches cannot see: a class that a single column gives away, categories, skewed
+columns.
+
+A training row is taken out of the counts N and n; the cuts and the shares are made
+without labels. a_c stays what it is with all rows: were it α / (n_c - 1), empty bins
+would speak for the class that a row was taken out of, and in tiny classes give its
+label away.
 """
 
 from __future__ import annotations
@@ -67,13 +72,14 @@ class MarginalScores:
     def _score(self, bins: np.ndarray, own: np.ndarray) -> np.ndarray:
         """Sum the log shares over columns; `own` is taken out of the counts."""
         column = np.arange(bins.shape[1])
+        strength = SMOOTHING / self._sizes
 
         def score(block: slice) -> np.ndarray:
             out = own[block, None, :]
             found = self._counts[column, bins[block]] - out
-            share = SMOOTHING * self._shares[column, bins[block]][:, :, None]
-            size = np.maximum(self._sizes - out, 0) + SMOOTHING
-            return np.log((found + share) / size).sum(axis=1)
+            rate = found / np.maximum(self._sizes - out, 1)
+            share = self._shares[column, bins[block]][:, :, None]
+            return np.log((rate + strength * share) / (1 + strength)).sum(axis=1)
 
         work = 3 * 8 * bins.shape[1] * self._sizes.size
         return np.concatenate(map_blocks(score, bins.shape[0], work, self._n_jobs))
