@@ -319,6 +319,28 @@ def test_a_transformer_may_search_the_neighbours(raw_wine, fitted):
     np.testing.assert_allclose(model.transform(X), fitted.transform(X), atol=1e-9)
 
 
+def test_a_class_too_small_for_the_transformer_is_searched_exactly(raw_wine):
+    X, y = raw_wine
+    y = y.copy()
+    y[:3] = 7
+    search = KNeighborsTransformer(n_neighbors=60)
+    one = pf.PatchPosterior().fit(X, y)
+    other = pf.PatchPosterior(neighbors_algorithm=search).fit(X, y)
+    np.testing.assert_allclose(other.embedding_, one.embedding_, atol=1e-8)
+
+
+def test_approximate_search_finds_nearly_the_same():
+    X, y = make_classification(4000, 6, n_informative=6, n_redundant=0, random_state=0)
+    one = pf.PatchPosterior(scores=("patch",)).fit(X[:3900], y[:3900])
+    other = pf.PatchPosterior(scores=("patch",), neighbors_algorithm="approximate")
+    other.fit(X[:3900], y[:3900])
+    for model in (one, other):
+        assert model.score(X[3900:], y[3900:]) > 0.85
+    apart = abs(one.predict_proba(X[3900:]) - other.predict_proba(X[3900:]))
+    assert apart.max() > 0
+    assert np.mean(apart) < 0.02
+
+
 def test_few_landmarks_are_nearly_as_good(raw_wine):
     X, y = raw_wine
     model = pf.PatchPosterior(scores=("kernel",), n_landmarks=20).fit(X[::2], y[::2])

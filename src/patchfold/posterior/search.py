@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
-from ..neighbors import find_neighbors, find_query_neighbors
+from ..neighbors import choose_search, find_neighbors, find_query_neighbors
 
 
 class ClassSearch:
@@ -20,8 +19,9 @@ class ClassSearch:
         Labelled rows, as a view sees them.
     codes : int array (n,)
         Their classes, 0, 1, ...
-    algorithm : {"auto", "exact"} or KNN transformer
-        As in `find_neighbors`; a transformer is cloned for every class.
+    algorithm : {"auto", "exact", "approximate"} or KNN transformer
+        As in `choose_search`, for every class; one with fewer rows than a transformer
+        asks for is searched exactly.
     n_jobs : int or None
         Number of threads.
     """
@@ -50,15 +50,21 @@ class ClassSearch:
         members, others = np.flatnonzero(inside), np.flatnonzero(~inside)
         most = min(n_neighbors, members.size - 1)
         if most > 0:
-            algorithm = self._algorithm
-            if not isinstance(algorithm, str):
-                algorithm = self._fitted[c] = clone(algorithm)
-            found = find_neighbors(
-                self._Z[members], most, algorithm=algorithm, n_jobs=self._n_jobs
-            )
+            Z, n_jobs = self._Z[members], self._n_jobs
+            self._fitted[c] = self._choose(Z, n_neighbors)
+            found = find_neighbors(Z, most, algorithm=self._fitted[c], n_jobs=n_jobs)
             yield members, members[found.indices]
         if others.size:
             yield others, self.query_neighbors(self._Z[others], c, n_neighbors)
+
+    def _choose(self, Z: np.ndarray, n_neighbors: int) -> Any:
+        """Return what searches a class; None is the exact search."""
+        algorithm = self._algorithm
+        if not isinstance(algorithm, str):
+            asked = algorithm.get_params().get("n_neighbors", n_neighbors)
+            if max(asked, n_neighbors) >= Z.shape[0]:
+                return None
+        return choose_search(algorithm, Z, n_neighbors, n_jobs=self._n_jobs)
 
     def query_neighbors(
         self, queries: np.ndarray, c: int, n_neighbors: int
