@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -52,20 +53,14 @@ def reproduce(
     from ..evaluation.report import write_report
     from ..evaluation.runner import RESULTS, list_tasks, run_tasks
 
-    if not protocol and paper in PAPERS:
-        protocol = PAPERS[paper].protocol
-    for option, value, known in (
-        ("--paper", paper, tuple(PAPERS)),
-        ("--protocol", protocol, tuple(PROTOCOLS)),
-        ("--variant", variant, VARIANTS),
-    ):
-        if value not in known:
-            raise fail(f"{option} must be one of {', '.join(known)}. Got {value!r}.")
+    _check_known("--paper", paper, PAPERS)
+    protocol = protocol or PAPERS[paper].protocol
+    _check_known("--protocol", protocol, PROTOCOLS)
+    _check_known("--variant", variant, VARIANTS)
     if figures and not figures_of(paper):
         raise fail(f"--figures: {paper} has none; leave it out.")
-    numbers = [t.number for t in PAPERS[paper].tables]
-    if table and table not in numbers:
-        raise fail(f"--table must be one of {', '.join(numbers)}. Got {table!r}.")
+    if table:
+        _check_known("--table", table, [t.number for t in PAPERS[paper].tables])
     try:
         tasks = list_tasks(
             paper,
@@ -91,3 +86,8 @@ def reproduce(
     if not quiet:
         made = "figures" if figures else RESULTS
         typer.echo(f"wrote {out / made}, {out / 'report.md'}, report.html")
+
+
+def _check_known(option: str, value: str, known: Iterable[str]) -> None:
+    if value not in known:
+        raise fail(f"{option} must be one of {', '.join(known)}. Got {value!r}.")

@@ -16,7 +16,6 @@ import json
 import os
 import socket
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from http.client import HTTPException
@@ -26,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._files import write_text
 from ._record import Dataset, DatasetChangedError, DatasetShapeWarning, order_levels
 from ._registry import Entry
 
@@ -174,7 +174,8 @@ def _verify(entry: Entry, dataset: Dataset) -> None:
     path = _checksum_file(entry)
     found = checksum(dataset)
     if not path.is_file():
-        _write_whole(path, found + "\n")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, found + "\n")
         return
     recorded = path.read_text(encoding="ascii", errors="replace").strip()
     if recorded != found:
@@ -185,18 +186,6 @@ def _verify(entry: Entry, dataset: Dataset) -> None:
             f"accept the new content, remove that file; to fetch anew, remove "
             f"{cache_folder() / 'openml'} too."
         )
-
-
-def _write_whole(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as out:
-            out.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def _compare_counts(entry: Entry, dataset: Dataset) -> None:
