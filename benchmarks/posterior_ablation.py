@@ -201,9 +201,8 @@ def main() -> None:
     parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--variants", nargs="*", help="names of rows; default: all")
-    parser.add_argument(
-        "--out", type=Path, default=Path("build/posterior_ablation.csv")
-    )
+    parser.add_argument("--quick", action="store_true", help="KNN only, no panel")
+    parser.add_argument("--out", type=Path, help="default: build/posterior_ablation_N")
     options = parser.parse_args()
     variants = options.variants or [*VARIANTS, *REFERENCES]
     if options.held_out:

@@ -58,6 +58,7 @@ def mixed(*labels):
         (mixed(1, -1.0, 0), [1, -1, 0]),
         (mixed(1, np.int64(-1), 0), [1, -1, 0]),
         (mixed(1, -1, 0), [1, -1, 0]),
+        (mixed(10, -1, 9), [1, -1, 0]),
         (mixed(True, -1, False), [1, -1, 0]),
         (pd.Series(["b", "a", "b"]), [1, 0, 1]),
         (pd.Series(["b", "a", "b"], dtype="category"), [1, 0, 1]),

@@ -158,6 +158,47 @@ def test_names_of_classes_change_nothing(raw_wine, fitted):
     assert (model.predict(X[1::2]) == names[fitted.predict(X[1::2])]).all()
 
 
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_names_change_nothing_where_classes_are_alike_in_all_but_place(n_components):
+    corners = np.array([[0, 0], [9, 0], [0, 9], [9, 9]])
+    cloud = np.random.default_rng(0).normal(size=(12, 2))
+    X = (corners[:, None] + cloud).reshape(-1, 2)
+    y = np.repeat(np.arange(4), 12)
+    plain = pf.PatchPosterior(n_components).fit(X, y)
+    renamed = np.array([2, 0, 3, 1])
+    other = pf.PatchPosterior(n_components).fit(X, renamed[y])
+    np.testing.assert_allclose(other.anchors_[renamed], plain.anchors_, atol=1e-9)
+    np.testing.assert_allclose(other.embedding_, plain.embedding_, atol=1e-6)
+
+
+def test_numbers_kept_as_objects_are_sorted_as_numbers(raw_wine):
+    X, y = raw_wine
+    labels = np.array([10, 2, 9], dtype=object)[y]
+    model = pf.PatchPosterior().fit(X, labels)
+    assert model.classes_.tolist() == [2, 9, 10]
+    assert (model.predict(X) == labels).mean() > 0.9
+
+
+@pytest.mark.parametrize("size", [1e150, 1e300])
+def test_samples_far_from_everything_still_have_a_posterior(raw_wine, fitted, size):
+    far = np.sign(raw_wine[0][:5] - raw_wine[0].mean(axis=0)) * size
+    np.testing.assert_allclose(fitted.predict_proba(far).sum(axis=1), 1)
+    assert np.isfinite(fitted.transform(far)).all()
+
+
+@pytest.mark.parametrize("unit", [2.0**-990, 2.0**990])
+def test_columns_of_the_largest_and_smallest_numbers_count(raw_wine, unit):
+    X, y = raw_wine
+    X = (X - X.mean(axis=0)) / np.abs(X).max(axis=0)
+    plain = pf.PatchPosterior().fit(X[::2], y[::2])
+    model = pf.PatchPosterior().fit(X[::2] * unit, y[::2])
+    np.testing.assert_allclose(model.embedding_, plain.embedding_, atol=1e-9)
+    new = X[1::2]
+    np.testing.assert_allclose(
+        model.transform(new * unit), plain.transform(new), atol=1e-9
+    )
+
+
 def test_the_order_of_rows_changes_nothing(raw_wine, fitted):
     X, y = raw_wine
     order = np.random.default_rng(0).permutation(89)

@@ -51,6 +51,8 @@ def encode_labels(y: Any, n_samples: int, estimator_name: str) -> np.ndarray:
             "samples with -1."
         )
     unlabelled = given == UNLABELLED
+    if given.dtype == object:  # numbers are sorted as numbers, not as their names
+        given = np.asarray(given.tolist())
     if given.dtype.kind in "OSU":
         given = given.astype(str)
         unlabelled = unlabelled | (given == str(UNLABELLED))

@@ -3,8 +3,8 @@
 The embedding of a row is the mean of the anchors, weighed by its posterior. Classes
 that are confused sit side by side, so that a row between two of them lies between
 their anchors and not in the middle of everything. The arrangement hangs on who is
-confused with whom, and on the names of the classes only where that does not tell them
-apart.
+confused with whom; where that does not tell classes apart, on the means of their
+columns, and on their names only where those are equal too.
 """
 
 from __future__ import annotations
@@ -60,6 +60,32 @@ def place_anchors(posterior: np.ndarray, n_components: int) -> np.ndarray:
         anchors[order] = _simplex(n_classes)
         return anchors
     return _sphere(confusion, order, n_components)
+
+
+def order_classes(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Order classes by the means of their columns, whatever the classes are called.
+
+    Parameters
+    ----------
+    X : array (n, m)
+        Rows.
+    codes : int array (n,)
+        Their classes, 0, 1, ..., C - 1.
+
+    Returns
+    -------
+    int array (C,)
+
+    Examples
+    --------
+    >>> order_classes(np.array([[4.0], [2.0], [3.0]]), np.array([0, 1, 1])).tolist()
+    [1, 0]
+    """
+    largest = np.abs(X).max(axis=0)
+    share = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
+    counts = np.bincount(codes)
+    means = (np.eye(counts.size)[codes].T @ share) / counts[:, None]
+    return np.lexsort(np.round(means, 9).T[::-1])
 
 
 def _by_weight(confusion: np.ndarray) -> np.ndarray:

@@ -45,7 +45,7 @@ class MarginalScores:
     ) -> None:
         self._n_jobs = n_jobs
         self._sizes = np.bincount(codes).astype(float)
-        varies = np.flatnonzero(np.ptp(X, axis=0) > 0)
+        varies = np.flatnonzero(X.min(axis=0) < X.max(axis=0))
         self._columns = varies
         self._cuts = [_cuts(X[:, f]) for f in varies]
         bins = self._bins(X)
@@ -89,5 +89,5 @@ def _cuts(values: np.ndarray) -> np.ndarray:
     """Return where a column is cut: between its values, or at its quantiles."""
     distinct = np.unique(values)
     if distinct.size <= N_BINS:
-        return (distinct[1:] + distinct[:-1]) / 2
+        return distinct[1:] / 2 + distinct[:-1] / 2
     return np.unique(np.quantile(values, np.arange(1, N_BINS) / N_BINS))

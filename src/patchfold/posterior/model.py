@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .anchors import place_anchors
+from .anchors import order_classes, place_anchors
 from .scores import ClassScores, Settings
 from .stack import fit_stack
 
@@ -66,7 +66,10 @@ class PosteriorModel:
         n_classes = self.scores.n_classes
         spatial = min(n_components, n_classes - 1)
         self.anchors = np.zeros((n_classes, n_components))
-        self.anchors[:, :spatial] = place_anchors(heard.posterior, spatial)
+        order = order_classes(X, codes)
+        self.anchors[order, :spatial] = place_anchors(
+            heard.posterior[:, order], spatial
+        )
         self._has_typicality = n_components == n_classes
         low, self._centre, high = np.quantile(heard.best, [0.25, 0.5, 0.75])
         self._spread = (high - low) or 1.0

@@ -25,6 +25,12 @@ VIEWS = ("zscore", "rank", "whitened", "relevance")
 WITHIN_SHRINKAGE = 0.1
 """How far the covariance within classes is shrunk towards a sphere."""
 
+FAR = 1e60
+"""Most standard deviations that a row is seen from the mean, so that sums of squares
+stay numbers; `FARTHEST` is the same before units are taken out."""
+
+FARTHEST = 1e300
+
 RELIEF_NEIGHBORS = 10
 RELIEF_ROUNDS = 2
 
@@ -61,7 +67,9 @@ class AffineView:
 
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Return the rows of X as this view sees them."""
-        Z = (X - self.center) * self.scale
+        with np.errstate(over="ignore"):
+            gap = np.clip(X - self.center, -FARTHEST, FARTHEST)
+            Z = np.clip(gap * self.scale, -FAR, FAR)
         if self.basis is None:
             return Z
         return Z + ((Z @ self.basis) * self.gains) @ self.basis.T
@@ -138,13 +146,18 @@ def fit_views(
 
 
 def _zscore(X: np.ndarray) -> AffineView:
+    # In powers of two near the largest value, which rounds nothing, squares of the
+    # largest and the smallest numbers there are remain numbers.
+    power = np.frexp(np.abs(X).max(axis=0))[1]
+    scaled = np.ldexp(X, -power)
     # From the first row, so that a constant column varies by exactly nothing.
-    offsets = X - X[:1]
+    offsets = scaled - scaled[:1]
     deviation = offsets.std(axis=0)
-    varies = np.ptp(X, axis=0) > 0
     scale = np.zeros_like(deviation)
-    np.divide(1.0, deviation, out=scale, where=varies & (deviation > 0))
-    return AffineView(X[0] + offsets.mean(axis=0), scale)
+    np.divide(1.0, deviation, out=scale, where=deviation > 0)
+    center = np.ldexp(scaled[0] + offsets.mean(axis=0), power)
+    with np.errstate(over="ignore"):
+        return AffineView(center, np.minimum(np.ldexp(scale, -power), FARTHEST))
 
 
 def _rank(X: np.ndarray) -> RankView:
