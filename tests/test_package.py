@@ -24,6 +24,7 @@ FLOORS = [
     {"dissimilarity", "graph", "geodesics", "objectives"},
     {"labels", "precomputed", "connectivity"},
     {"solvers.spectral"},
+    {"posterior.rows"},
     {
         "posterior.anchors",
         "posterior.classes",
@@ -31,7 +32,6 @@ FLOORS = [
         "posterior.kernel_ridge",
         "posterior.marginal",
         "posterior.pooled",
-        "posterior.rows",
         "posterior.search",
         "posterior.stack",
         "posterior.whole",

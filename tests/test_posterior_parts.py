@@ -12,12 +12,11 @@ from patchfold.posterior.kernel_ridge import (
     PENALTIES,
     WIDTH,
     KernelScores,
-    choose_landmarks,
 )
 from patchfold.posterior.local import PatchScores
 from patchfold.posterior.marginal import N_BINS, MarginalScores
 from patchfold.posterior.pooled import PooledScores
-from patchfold.posterior.rows import RowIndex
+from patchfold.posterior.rows import RowIndex, spread_rows
 from patchfold.posterior.search import ClassSearch
 from patchfold.posterior.stack import RIDGE, fit_stack
 from patchfold.posterior.views import VIEWS, fit_views, relief_weights
@@ -177,7 +176,7 @@ def kernel_regression(Z, Y, x, landmarks, width, penalty):
 def test_kernel_regressions_equal_refits_without_the_row(labelled, n_landmarks):
     Z, codes, queries = labelled
     part = KernelScores(Z, codes, n_landmarks=n_landmarks)
-    landmarks = choose_landmarks(Z, n_landmarks)
+    landmarks = Z[spread_rows(Z, n_landmarks)]
     width = WIDTH * 2 * 4 * mean_variance(Z)
     for k, penalty in enumerate(PENALTIES):
 
@@ -234,15 +233,15 @@ def test_marginals_equal_refits_without_the_row():
     np.testing.assert_allclose(part.of(queries)[0], expected, rtol=1e-10)
 
 
-def test_landmarks_do_not_depend_on_the_order_of_rows():
+def test_spread_rows_do_not_depend_on_the_order_of_rows():
     rng = np.random.default_rng(0)
     for m in (3, 60):
         Z = rng.normal(size=(50, m))
         Z /= Z.std(axis=0)  # as in the views: no column is wider than another
-        chosen = choose_landmarks(Z, 7)
-        assert chosen.shape == (7, m)
-        shuffled = choose_landmarks(Z[rng.permutation(50)], 7)
-        np.testing.assert_array_equal(chosen, shuffled)
+        chosen, order = spread_rows(Z, 7), rng.permutation(50)
+        assert np.unique(chosen).size == 7
+        shuffled = order[spread_rows(Z[order], 7)]
+        np.testing.assert_array_equal(chosen, np.sort(shuffled))
 
 
 def test_neighbours_come_from_the_class_and_are_never_the_row_itself():
@@ -260,6 +259,28 @@ def test_neighbours_come_from_the_class_and_are_never_the_row_itself():
                 np.testing.assert_array_equal(found, expected)
             seen += rows.tolist()
         assert sorted(seen) == list(range(40))
+
+
+def test_a_large_class_is_searched_among_rows_that_stand_for_it(monkeypatch):
+    monkeypatch.setattr("patchfold.posterior.search.MOST_ROWS", 10)
+    rng = np.random.default_rng(0)
+    Z, codes = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+    search = ClassSearch(Z, codes)
+    for c in range(2):
+        members = np.flatnonzero(codes == c)
+        kept = members[spread_rows(Z[members], 10)]
+        found = dict(
+            (int(i), near)
+            for rows, all_near in search.training_neighbors(c, 4)
+            for i, near in zip(rows, all_near, strict=True)
+        )
+        assert sorted(found) == list(range(60))
+        for i, near in found.items():
+            others = kept[kept != i]
+            order = np.argsort(np.linalg.norm(Z[others] - Z[i], axis=1))
+            np.testing.assert_array_equal(near, others[order[:4]])
+        exact = ClassSearch(Z, codes, algorithm="exact").query_neighbors(Z, c, 40)
+        assert set(np.unique(exact)) == set(members)
 
 
 def test_a_class_of_one_row_has_no_neighbours_for_that_row():

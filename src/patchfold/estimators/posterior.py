@@ -84,8 +84,10 @@ class PatchPosterior(
         number of samples.
     neighbors_algorithm : {"auto", "exact", "approximate"} or KNN transformer, \
 default="auto"
-        How neighbours within a class are found; a transformer, such as an approximate
-        search, is cloned for every class.
+        How neighbours within a class are found. "auto" is exact up to 5,000 rows of a
+        class; beyond, 5,000 of them, spread evenly, give the patches, so that cost is
+        linear in samples. A transformer, such as an approximate search, is cloned for
+        every class.
     n_jobs : int, default=None
         Number of threads; does not change the result.
 

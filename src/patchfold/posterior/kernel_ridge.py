@@ -10,12 +10,11 @@ With every row a landmark this is plain kernel ridge regression.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import eigh
 
 from .._blocks import map_blocks
 from .._distances import Products
 from ..patches import mean_variance
-from ..solvers.spectral import fix_signs
+from .rows import spread_rows
 
 NULL = 1e-14
 """Directions of the landmarks' kernel below this share of the largest are rounding."""
@@ -25,30 +24,6 @@ WIDTH = 0.5
 
 PENALTIES = (0.1, 1.0)
 """λ: the sum of squares is that of all rows, so more rows mean less smoothing."""
-
-
-def choose_landmarks(Z: np.ndarray, n_landmarks: int) -> np.ndarray:
-    """Return rows of Z spread evenly along its direction of largest spread.
-
-    Chosen without labels, and whatever the order of the rows.
-
-    Examples
-    --------
-    >>> choose_landmarks(np.array([[3.0], [0.0], [2.0], [1.0]]), 2).ravel().tolist()
-    [0.0, 3.0]
-    """
-    n = Z.shape[0]
-    if n <= n_landmarks:
-        return Z
-    centred = Z - Z.mean(axis=0)
-    m = Z.shape[1]
-    if m <= n:
-        direction = eigh(centred.T @ centred, subset_by_index=[m - 1, m - 1])[1]
-    else:
-        above = eigh(centred @ centred.T, subset_by_index=[n - 1, n - 1])[1]
-        direction = centred.T @ above
-    order = np.lexsort((*Z.T, (centred @ fix_signs(direction))[:, 0]))
-    return Z[order[np.linspace(0, n - 1, n_landmarks).round().astype(int)]]
 
 
 def gaussian_kernel(Z: np.ndarray, landmarks: np.ndarray, width: float) -> np.ndarray:
@@ -87,7 +62,7 @@ class KernelScores:
         n_jobs: int | None = None,
     ) -> None:
         self._n_jobs = n_jobs
-        self._landmarks = choose_landmarks(Z, n_landmarks)
+        self._landmarks = Z[spread_rows(Z, n_landmarks)]
         unit = 2 * Z.shape[1] * mean_variance(Z)  # the mean squared distance
         self._width = WIDTH * unit
         n_classes = int(codes.max()) + 1

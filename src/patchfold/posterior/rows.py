@@ -1,12 +1,50 @@
-"""Which rows are training rows: identical in every column, found without distances."""
+"""Rows: which are training rows, and which can stand for all of them."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import eigh
+
+from ..solvers.spectral import fix_signs
+
+
+def spread_rows(Z: np.ndarray, count: int) -> np.ndarray:
+    """Return which rows lie evenly spread along the direction of largest spread.
+
+    Chosen without labels, and whatever the order of the rows.
+
+    Parameters
+    ----------
+    Z : array (n, m)
+        Rows.
+    count : int
+        How many; all, if there are no more.
+
+    Returns
+    -------
+    int array (at most count,)
+        Positions, ascending.
+
+    Examples
+    --------
+    >>> spread_rows(np.array([[3.0], [0.0], [2.0], [1.0]]), 2).tolist()
+    [0, 1]
+    """
+    n, m = Z.shape
+    if n <= count:
+        return np.arange(n)
+    centred = Z - Z.mean(axis=0)
+    if m <= n:
+        direction = eigh(centred.T @ centred, subset_by_index=[m - 1, m - 1])[1]
+    else:
+        above = eigh(centred @ centred.T, subset_by_index=[n - 1, n - 1])[1]
+        direction = centred.T @ above
+    order = np.lexsort((*Z.T, (centred @ fix_signs(direction))[:, 0]))
+    return np.sort(order[np.linspace(0, n - 1, count).round().astype(int)])
 
 
 class RowIndex:
-    """Training rows, to be recognised.
+    """Training rows, to be recognised: identical in every column, without distances.
 
     Parameters
     ----------

@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..neighbors import choose_search, find_neighbors, find_query_neighbors
+from .rows import spread_rows
+
+MOST_ROWS = 5000
+"""Rows among which "auto" searches a class of more: so cost is linear in samples."""
 
 
 class ClassSearch:
@@ -20,8 +24,9 @@ class ClassSearch:
     codes : int array (n,)
         Their classes, 0, 1, ...
     algorithm : {"auto", "exact", "approximate"} or KNN transformer
-        As in `choose_search`, for every class; one with fewer rows than a transformer
-        asks for is searched exactly.
+        "auto" is exact, among at most `MOST_ROWS` rows of a class, spread evenly over
+        it. Others as in `choose_search`, for every class; one with fewer rows than a
+        transformer asks for is searched exactly.
     n_jobs : int or None
         Number of threads.
     """
@@ -37,17 +42,25 @@ class ClassSearch:
         self._Z, self._codes = Z, codes
         self._algorithm, self._n_jobs = algorithm, n_jobs
         self._fitted: dict[int, Any] = {}
+        self._members = [self._searched(c) for c in range(int(codes.max()) + 1)]
+
+    def _searched(self, c: int) -> np.ndarray:
+        """Return the rows among which class c is searched."""
+        members = np.flatnonzero(self._codes == c)
+        if self._algorithm != "auto":
+            return members
+        return members[spread_rows(self._Z[members], MOST_ROWS)]
 
     def training_neighbors(
         self, c: int, n_neighbors: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield (rows, their nearest rows of class c): first its members, then others.
+        """Yield rows and their nearest rows of class c: first the members, then others.
 
         A class of n_c rows gives at most n_c neighbours, and n_c - 1 to its own rows.
         Rows that find none are left out.
         """
-        inside = self._codes == c
-        members, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+        members = self._members[c]
+        others = np.setdiff1d(np.arange(self._codes.size), members, assume_unique=True)
         most = min(n_neighbors, members.size - 1)
         if most > 0:
             Z, n_jobs = self._Z[members], self._n_jobs
@@ -59,7 +72,7 @@ class ClassSearch:
 
     def _choose(self, Z: np.ndarray, n_neighbors: int) -> Any:
         """Return what searches a class; None is the exact search."""
-        algorithm = self._algorithm
+        algorithm = "exact" if self._algorithm == "auto" else self._algorithm
         if not isinstance(algorithm, str):
             asked = algorithm.get_params().get("n_neighbors", n_neighbors)
             if max(asked, n_neighbors) >= Z.shape[0]:
@@ -70,7 +83,7 @@ class ClassSearch:
         self, queries: np.ndarray, c: int, n_neighbors: int
     ) -> np.ndarray:
         """Return the nearest rows of class c to new samples, (q, K)."""
-        members = np.flatnonzero(self._codes == c)
+        members = self._members[c]
         found = find_query_neighbors(
             queries,
             self._Z[members],
