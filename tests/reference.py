@@ -58,6 +58,25 @@ def neighbors(X, k):
     return indices
 
 
+def neighbors_within(X, radius):
+    """Find the other samples up to a distance, nearest first: a list for each sample.
+
+    Distances equal to the radius to 12 digits are within; ties as in `neighbors`.
+    """
+    n = len(X)
+    limit = float(f"{radius**2:.11e}")
+    indices = []
+    for i in range(n):
+        keyed = []
+        for j in range(n):
+            squared = float(f"{squared_distance(X[i], X[j]):.11e}")
+            if j != i and squared <= limit:
+                keyed.append((squared, j))
+        keyed.sort()
+        indices.append([j for _, j in keyed])
+    return indices
+
+
 def edges(indices):
     """Undirected union: {i, j} is an edge if either is a neighbour of the other."""
     found = set()
@@ -166,13 +185,20 @@ def kl_lengths(X, k, shrinkage, ridge, include_center=True):
     The divergence cannot be negative: what rounding leaves below zero is zero.
     """
     indices = neighbors(X, k)
+    return kl_lengths_along(
+        edges(indices), X, indices, shrinkage, ridge, include_center
+    )
+
+
+def kl_lengths_along(pairs, X, indices, shrinkage, ridge, include_center=True):
+    """Symmetrised KL along given edges; the neighbours in a patch are in `indices`."""
     mean_variance = mean_feature_variance(X)
     gaussians = []
     for i in range(len(X)):
         points = patch(X, indices, i, include_center)
         gaussians.append(gaussian(points, shrinkage, ridge, mean_variance))
     lengths = {}
-    for i, j in edges(indices):
+    for i, j in pairs:
         lengths[i, j] = max(0.0, float(symmetric_kl(gaussians[i], gaussians[j])))
     return lengths
 

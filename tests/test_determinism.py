@@ -48,3 +48,14 @@ def test_an_embedding_does_not_depend_on_the_names_of_classes(wine):
     named = np.array(["zinfandel", "barolo", "merlot"])[y]
     by_number = pf.klap().fit_transform(X, y)
     np.testing.assert_array_equal(pf.klap().fit_transform(X, named), by_number)
+
+
+def test_single_precision_is_computed_with_in_double(wine):
+    X, _ = wine
+    single = X.astype(np.float32)
+    model = pf.PatchIsomap(n_neighbors=8).fit(single[:150])
+    double = pf.PatchIsomap(n_neighbors=8).fit(single[:150].astype(float))
+    np.testing.assert_array_equal(model.embedding_, double.embedding_)
+    np.testing.assert_array_equal(
+        model.transform(single[150:]), double.transform(single[150:].astype(float))
+    )

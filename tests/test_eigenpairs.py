@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from patchfold.solvers import spectral
 from patchfold.solvers.mds import classical_mds
+from patchfold.solvers.random_walk import walk_coordinates
 from patchfold.solvers.reconstruction import reconstruction_embedding
 from patchfold.solvers.spectral import largest_eigenpairs, smallest_eigenpairs
 
@@ -136,3 +137,21 @@ def test_a_dense_solver_takes_over_where_nothing_converges(monkeypatch):
     monkeypatch.setattr(spectral, "DENSE_RESCUE", 600)
     with pytest.raises(RuntimeError, match="set eigen_solver='dense'"):
         smallest_eigenpairs(matrix, 2, np.ones(n), seed=seed())
+
+
+@pytest.mark.parametrize("weak", [1e-5, 1e-30, 1e-300])
+def test_a_sample_on_a_thread_lies_beyond_those_it_hangs_from(weak):
+    # A ring of twelve and a thirteenth sample, tied to 0 twice as much as to 1: where
+    # it lies does not depend on how weak the tie is.
+    W = np.zeros((13, 13))
+    ring = np.arange(12)
+    W[ring, (ring + 1) % 12] = 1 + 0.1 * ring  # no two eigenvalues are equal
+    W[12, 0], W[12, 1] = 2 * weak, weak
+    W = W + W.T
+    degrees = W.sum(axis=1)
+    roots = np.sqrt(degrees)
+    scaled = sp.csr_array(np.eye(13) - W / roots / roots[:, None])
+    values, vectors = smallest_eigenpairs(scaled, 2, roots, solver="dense", seed=seed())
+    found = walk_coordinates(vectors, values, sp.csr_array(W), degrees)
+    hung = (2 * found[0] + found[1]) / (3 * (1 - values))
+    np.testing.assert_allclose(found[12], hung, rtol=1e-6)

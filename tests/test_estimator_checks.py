@@ -18,6 +18,7 @@ ESTIMATORS = [
     pf.PatchIsomap(dissimilarity="euclidean"),
     pf.PatchEigenmaps(dissimilarity="curvature"),
     pf.PatchLLE(dissimilarity="euclidean"),
+    pf.PatchEigenmaps(n_neighbors=None, radius=50.0, adaptive_patches=True),
     pf.isomap_kl(),
     pf.elap(),
     pf.pelle(),

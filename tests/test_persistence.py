@@ -14,6 +14,9 @@ MODELS = {
     "pelle": pf.pelle,
     "klap": pf.klap,
     "cauchy": pf.CauchyEmbedding,
+    "radius": lambda: pf.PatchIsomap(
+        n_neighbors=None, radius=6.0, adaptive_patches=True
+    ),
 }
 
 

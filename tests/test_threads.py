@@ -3,8 +3,10 @@
 import threading
 
 import numpy as np
+import pytest
 
 import patchfold as pf
+from patchfold._blocks import map_blocks, watch_blocks
 
 
 def test_overlapping_fits_give_the_same_bits(wine):
@@ -22,3 +24,18 @@ def test_overlapping_fits_give_the_same_bits(wine):
         thread.join()
     for result in results:
         np.testing.assert_array_equal(result, alone)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_who_watches_is_told_of_every_block_in_order_but_not_of_blocks_within(n_jobs):
+    told = []
+
+    def work(block):
+        map_blocks(lambda inner: None, 5, 0, step=1)
+        return block.start
+
+    with watch_blocks(lambda *words: told.append(words)):
+        assert map_blocks(work, 6, 0, n_jobs, step=2) == [0, 2, 4]
+    assert told == [(__name__, done, 3) for done in (1, 2, 3)]
+    map_blocks(work, 6, 0, n_jobs, step=2)
+    assert len(told) == 3

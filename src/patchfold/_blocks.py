@@ -6,7 +6,11 @@ results come back in order: that is why `n_jobs` cannot change a result.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
 from typing import TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -16,7 +20,53 @@ from ._arrays import Array, array_namespace
 BLOCK_BYTES = 8 * 2**20
 """Working memory of one block: large enough for BLAS, small enough to stay in cache."""
 
+TASKS = 8
+"""Runs of blocks for each thread: enough that none waits long for the last."""
+
 T = TypeVar("T")
+
+Watcher = Callable[[str, int, int], None]
+
+_WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watch_blocks(watcher: Watcher) -> Iterator[None]:
+    """Tell `watcher` of every finished block: whose it is, how many are, of how many.
+
+    Whose: the module that asked for the work. A block's own blocks are not told.
+
+    Examples
+    --------
+    >>> with watch_blocks(lambda module, done, total: print(f"{done} of {total}")):
+    ...     parts = map_blocks(lambda block: block.stop, 3, BLOCK_BYTES / 2)
+    1 of 2
+    2 of 2
+    """
+    token = _WATCHER.set(watcher)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(token)
+
+
+def _watched(function: Callable[[slice], T], total: int) -> Callable[[slice], T]:
+    watcher = _WATCHER.get()
+    if watcher is None:
+        return function
+    count, lock = itertools.count(1), Lock()
+
+    def work(block: slice) -> T:
+        token = _WATCHER.set(None)
+        try:
+            result = function(block)
+        finally:
+            _WATCHER.reset(token)
+        with lock:  # threads tell in order
+            watcher(function.__module__, next(count), total)
+        return result
+
+    return work
 
 
 def map_blocks(
@@ -53,11 +103,20 @@ def map_blocks(
     [2, 2, 1]
     """
     blocks = _cut(n_items, bytes_per_item, step)
+    function = _watched(function, len(blocks))
     if len(blocks) == 1 or effective_n_jobs(n_jobs) == 1:
         return [function(block) for block in blocks]
-    return Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(function)(block) for block in blocks
+
+    def work(run: list[slice]) -> list[T]:
+        return [function(block) for block in run]
+
+    # Blocks may be short and starting a task is not, so tasks are runs of them.
+    length = -(-len(blocks) // (TASKS * effective_n_jobs(n_jobs)))
+    runs = [blocks[s : s + length] for s in range(0, len(blocks), length)]
+    done = Parallel(n_jobs=n_jobs, require="sharedmem")(
+        delayed(work)(run) for run in runs
     )
+    return [result for run in done for result in run]
 
 
 def fill_blocks(
@@ -105,6 +164,7 @@ def fill_blocks(
         for block in blocks[1:][number]:
             write(block, function(block))
 
+    work.__module__ = function.__module__  # a watcher is told whose work it is
     write(blocks[0], head)
     map_blocks(work, len(blocks) - 1, 0, n_jobs, step=1)
     return whole

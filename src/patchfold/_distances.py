@@ -22,10 +22,12 @@ def squared_distances(
     """Squared distances of listed pairs, from differences: exact for near points."""
 
     def measure(block: slice) -> np.ndarray:
-        difference = queries[row[block]] - X[column[block]]
+        difference = X[column[block]]
+        difference -= queries[row[block]]
         return np.einsum("ij,ij->i", difference, difference)
 
-    return np.concatenate(map_blocks(measure, row.size, 24 * X.shape[1], n_jobs))
+    # Small blocks: differences are read again at once, from the nearest cache.
+    return np.concatenate(map_blocks(measure, row.size, 200 * X.shape[1], n_jobs))
 
 
 def squared_distances_to(
@@ -84,9 +86,12 @@ class Products:
     def __init__(self, queries: np.ndarray, X: np.ndarray) -> None:
         self._exact = queries, X
         center = X.mean(axis=0)
-        self._queries, self._X = queries - center, X - center
+        self._X = X - center
         self._norms = np.einsum("ij,ij->i", self._X, self._X)
-        self._query_norms = np.einsum("ij,ij->i", self._queries, self._queries)
+        self._queries, self._query_norms = self._X, self._norms
+        if queries is not X:
+            self._queries = queries - center
+            self._query_norms = np.einsum("ij,ij->i", self._queries, self._queries)
         self._rounding = 8 * (X.shape[1] + 8) * np.finfo(float).eps
 
     def squared(self, block: slice) -> np.ndarray:

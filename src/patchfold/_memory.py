@@ -11,13 +11,24 @@ from .exceptions import MemoryBudgetError
 BYTES_PER_EDGE = 150
 """What one neighbour of one sample costs at the peak: indices, sorting, weights."""
 
+BLAS_ROOM = 2**26
+"""What must be free at least: BLAS ends the process, without an error that could be
+caught, where it finds no room for its own buffers."""
+
 
 def physical_memory() -> int:
-    """Return the machine's memory in bytes; a great deal where it does not say."""
+    """Return the machine's memory in bytes; a great deal where it does not say.
+
+    A process whose address space is limited (`ulimit -v`) has no more than that.
+    """
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
+        import resource
+
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    except (AttributeError, ImportError, ValueError, OSError):
         return 2**62
+    return machine if limit == resource.RLIM_INFINITY else min(machine, limit)
 
 
 def require_memory(n_bytes: float, what: str, remedy: str) -> None:
@@ -38,21 +49,38 @@ def require_memory(n_bytes: float, what: str, remedy: str) -> None:
             f"{what} would need about {n_bytes / 2**30:.1f} GiB, and this machine has "
             f"{have / 2**30:.1f}. {remedy}"
         )
+    try:
+        np.empty(BLAS_ROOM, dtype=np.uint8)
+    except MemoryError:
+        raise MemoryBudgetError(
+            f"{what}: less than {BLAS_ROOM >> 20} MiB of memory are left. {remedy}"
+        ) from None
 
 
 def require_graph_memory(
-    X: np.ndarray, n_neighbors: int | None, patches: bool, points: bool = False
+    X: np.ndarray,
+    n_neighbors: int | None,
+    patches: bool,
+    points: bool = False,
+    *,
+    parameter: str = "n_neighbors",
+    wide: bool = False,
 ) -> None:
-    """Refuse a neighbour graph, and its patches, that the machine cannot hold."""
+    """Refuse a neighbour graph, and its patches, that the machine cannot hold.
+
+    Patches of `wide` samples are kept in as many coordinates as there are samples.
+    """
     n, m = X.shape
     k = n_neighbors or n - 1
     per_sample = BYTES_PER_EDGE * k
-    if patches:
+    if patches and wide:
+        per_sample += 8 * (2 * (k + 1) * n + 3 * m)
+    elif patches:
         per_sample += 8 * (4 * m * m if k + 1 > m else 3 * (k + 1) * m)
     if points:
         per_sample += 8 * 2 * (k + 1) * m
     require_memory(
         n * per_sample,
         f"the graph of {n} samples with {k} neighbours and {m} features",
-        "Lower n_neighbors, or reduce the features first.",
+        f"Lower {parameter}, or reduce the features first.",
     )

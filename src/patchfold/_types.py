@@ -29,6 +29,127 @@ class Neighborhoods:
     indices: np.ndarray
     distances: np.ndarray
 
+    @property
+    def counts(self) -> np.ndarray:
+        """Number of neighbours (n,)."""
+        return np.full(self.indices.shape[0], self.indices.shape[1])
+
+    @property
+    def relation(self) -> tuple[np.ndarray, np.ndarray]:
+        """Row and column (R,) of the relation "column is a neighbour of row"."""
+        n, k = self.indices.shape
+        return np.repeat(np.arange(n), k), self.indices.ravel()
+
+    @property
+    def nearest(self) -> tuple[np.ndarray, np.ndarray]:
+        """Index and distance (n,) of the nearest neighbour."""
+        return self.indices[:, 0], self.distances[:, 0]
+
+    def rows(self, chosen: np.ndarray) -> Neighborhoods:
+        """Return the neighbourhoods of some samples only."""
+        return Neighborhoods(self.indices[chosen], self.distances[chosen])
+
+    def first(self, k: int) -> Neighborhoods:
+        """Return the k nearest of each row."""
+        return Neighborhoods(self.indices[:, :k], self.distances[:, :k])
+
+    def keep(self, sizes: np.ndarray) -> RaggedNeighborhoods:
+        """Return the nearest of each row, as many as `sizes` (n,) says."""
+        kept = np.arange(self.indices.shape[1]) < sizes[:, None]
+        return RaggedNeighborhoods(
+            self.indices[kept], self.distances[kept], pointer_of(kept.sum(axis=1))
+        )
+
+    def links(self, lengths: np.ndarray) -> Links:
+        """Return the neighbours as links, with a length (R,) for each."""
+        return Links(self.indices, lengths.reshape(self.indices.shape))
+
+
+@dataclass(frozen=True)
+class RaggedNeighborhoods:
+    """Who is near whom, where not all have equally many neighbours.
+
+    Attributes
+    ----------
+    indices : int array (R,)
+        Neighbours of sample 0, then of sample 1, ...; nearest first in each row.
+    distances : float array (R,)
+        Euclidean distances to them.
+    pointer : int array (n + 1,)
+        Row i is the slice from pointer[i] to pointer[i + 1].
+    """
+
+    indices: np.ndarray
+    distances: np.ndarray
+    pointer: np.ndarray
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Number of neighbours (n,)."""
+        return np.diff(self.pointer)
+
+    @property
+    def relation(self) -> tuple[np.ndarray, np.ndarray]:
+        """Row and column (R,) of the relation "column is a neighbour of row"."""
+        counts = self.counts
+        return np.repeat(np.arange(counts.size), counts), self.indices
+
+    @property
+    def nearest(self) -> tuple[np.ndarray, np.ndarray]:
+        """Index and distance (n,) of the nearest neighbour; -1 and inf without one."""
+        some = self.counts > 0
+        start = self.pointer[:-1][some]
+        index, distance = np.full(some.size, -1), np.full(some.size, np.inf)
+        index[some], distance[some] = self.indices[start], self.distances[start]
+        return index, distance
+
+    def rows(self, chosen: np.ndarray) -> RaggedNeighborhoods:
+        """Return the neighbourhoods of some samples only; `chosen` (n,) is a mask."""
+        counts = self.counts
+        inside = np.repeat(chosen, counts)
+        return RaggedNeighborhoods(
+            self.indices[inside], self.distances[inside], pointer_of(counts[chosen])
+        )
+
+    def first(self, k: int) -> RaggedNeighborhoods:
+        """Return the k nearest of each row, or all where there are fewer."""
+        return self.keep(np.full(self.pointer.size - 1, k))
+
+    def keep(self, sizes: np.ndarray) -> RaggedNeighborhoods:
+        """Return the nearest of each row, at most as many as `sizes` (n,) says."""
+        counts = self.counts
+        kept = self._place < np.repeat(sizes, counts)
+        return RaggedNeighborhoods(
+            self.indices[kept],
+            self.distances[kept],
+            pointer_of(np.minimum(sizes, counts)),
+        )
+
+    def links(self, lengths: np.ndarray) -> Links:
+        """Return the neighbours as links, with a length (R,) for each."""
+        shape = (self.pointer.size - 1, int(self.counts.max(initial=1)))
+        indices, padded = np.zeros(shape, dtype=np.intp), np.full(shape, np.inf)
+        row, column = self.relation
+        indices[row, self._place], padded[row, self._place] = column, lengths
+        return Links(indices, padded)
+
+    @cached_property
+    def _place(self) -> np.ndarray:
+        """Place (R,) of each neighbour in its row."""
+        return np.arange(self.indices.size) - np.repeat(self.pointer[:-1], self.counts)
+
+
+def pointer_of(counts: np.ndarray) -> np.ndarray:
+    """Return where rows of these lengths begin and end in a flat array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pointer_of(np.array([2, 0, 1])).tolist()
+    [0, 2, 2, 3]
+    """
+    return np.concatenate([[0], np.cumsum(counts)])
+
 
 @dataclass(frozen=True)
 class Pairs:
@@ -63,7 +184,7 @@ class Pairs:
     def upper(self) -> tuple[np.ndarray, np.ndarray]:
         """Indices and row pointer of the edges as an upper triangle in CSR format."""
         counts = np.bincount(self.source, minlength=self.n_samples)
-        pointer = np.concatenate([[0], np.cumsum(counts)])
+        pointer = pointer_of(counts)
         small = max(self.n_samples, self.target.size) < 2**31
         kind = np.int32 if small else np.int64
         return self.target.astype(kind), pointer.astype(kind)

@@ -1,8 +1,8 @@
-"""The parameter table of an estimator, and the one sentence that says what is wrong.
+"""Parameters and samples: what they must be, and one sentence that says what is wrong.
 
 A leaf: imports no sibling. An estimator declares `_parameter_rules`, a mapping from
 parameter name to a rule or a tuple of alternative rules; `check_parameters` walks it
-at the start of `fit`.
+at the start of `fit`. `check_samples` is what `fit` and `transform` do with X.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
+from sklearn.utils.validation import validate_data
+
+LARGEST = 1e150
+"""Squares of larger numbers are infinite; those of numbers below 1 / LARGEST are 0."""
 
 
 class Rule(Protocol):
@@ -176,3 +180,44 @@ def check_parameters(estimator: Any) -> None:
                 f"The {name!r} parameter of {type(estimator).__name__} must be "
                 f"{wanted}. Got {value!r} instead."
             )
+
+
+def check_samples(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> Any:
+    """Return X as float64, checked by scikit-learn; words get a sentence of their own.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose features they are.
+    X : array-like (n, m)
+        Samples.
+    reset : bool
+        Whether the estimator learns the number and names of its features here.
+    **settings
+        As in scikit-learn's `check_array`.
+    """
+    try:
+        return validate_data(estimator, X, reset=reset, dtype=np.float64, **settings)
+    except (TypeError, ValueError) as error:
+        if "could not convert" in str(error) or "float()" in str(error):
+            raise type(error)(
+                f"X must be numbers, and some cells are not: {error}. Leave such "
+                "columns out, or encode them, as OrdinalEncoder of scikit-learn does."
+            ) from error
+        raise
+
+
+def check_magnitude(X: np.ndarray) -> None:
+    """Raise ValueError for samples whose squared distances are infinite or 0."""
+    largest = max(float(X.max()), -float(X.min()))
+    if largest > LARGEST:
+        raise ValueError(
+            f"X has a value of size {largest:.3g}, and squares of more than "
+            f"{LARGEST:g} are no numbers any more: scale the features."
+        )
+    spread = float((X.max(axis=0) - X.min(axis=0)).max())
+    if 0 < spread < 1 / LARGEST:
+        raise ValueError(
+            f"X varies by {spread:.3g} at most, and squares of less than "
+            f"{1 / LARGEST:g} are 0: scale the features."
+        )

@@ -18,6 +18,7 @@ from ._distances import Entries, Products
 from ._types import Pairs
 from .exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from .graph import find_pieces, pairs_from_directed
+from .radius_search import name_rows
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,7 @@ def join_components(
     X: Any,
     *,
     n_neighbors: int | None,
+    radius: float | None = None,
     label_rule: str | None = None,
     precomputed: bool = False,
     n_jobs: int | None = None,
@@ -145,7 +147,7 @@ def join_components(
     X : array (n, m), or sparse array
         Samples; with `precomputed`, their dissimilarities (n, n). A sparse matrix does
         not say how far apart the pieces are: that is an error.
-    n_neighbors : int or None
+    n_neighbors, radius : int or None, float or None
         What the warning says was used.
     label_rule : str or None
         The rule that has taken edges away, if one has.
@@ -171,10 +173,13 @@ def join_components(
     sizes = sorted(np.bincount(labels[labels >= 0]).tolist(), reverse=True)
     shown = ", ".join(map(str, sizes[:5])) + (", ..." if count > 5 else "")
     cause, remedy = f"n_neighbors={n_neighbors}", " Raise n_neighbors to avoid this."
+    if radius is not None:
+        cause, remedy = f"radius={radius:g}", " Raise radius to avoid this."
     if label_rule is not None:
         cause, remedy = f"label_rule={label_rule!r}, which removes edges", ""
     warn(
         f"The neighbour graph has {count} {name} (of {shown} samples) with {cause}. "
+        f"{_name_isolated(labels)}"
         "They were joined by their closest pairs, and what lies between them is not to "
         f"be trusted.{remedy}",
         DisconnectedGraphWarning,
@@ -185,3 +190,10 @@ def join_components(
         np.concatenate([pairs.row, row, column]),
         np.concatenate([pairs.column, column, row]),
     )
+
+
+def _name_isolated(labels: np.ndarray) -> str:
+    """Say which samples are pieces of their own, if some are."""
+    sizes = np.bincount(labels[labels >= 0])
+    alone = np.flatnonzero((labels >= 0) & (sizes[labels] == 1))
+    return f"Alone in theirs: {name_rows(alone)}. " if alone.size else ""

@@ -65,6 +65,8 @@ class CovarianceModel:
         Whether only variances are kept, and whether outliers are pulled in first.
     n_directions : int, float or None
         Leading directions to keep, or the part of the variance they must explain.
+    n_features : int or None
+        Number of features m, where patches are given in fewer coordinates.
     """
 
     shrinkage: float | str
@@ -72,6 +74,7 @@ class CovarianceModel:
     variance: float
     covariance: str = "full"
     n_directions: float | None = None
+    n_features: int | None = None
 
     @property
     def needs_points(self) -> bool:
@@ -91,6 +94,7 @@ class CovarianceModel:
         gram = None
         if isinstance(self.shrinkage, str):
             gram = xp.matmul(centred, xp.matrix_transpose(centred)) / divisor
+        m = self.n_features or m
         gamma = self._gamma(gram, total, p, m, squares)
         noise = self._noise(total, m, gamma)
         if self.covariance == "diagonal":
@@ -154,7 +158,8 @@ class CovarianceModel:
     def _cut_factor(self, factor: Array, total: Array) -> tuple[Array, Array, Array]:
         xp = array_namespace(factor)
         _, singular, directions = xp.linalg.svd(factor, full_matrices=False)
-        kept, rest = self._leading(singular * singular, total, factor.shape[2])
+        m = self.n_features or factor.shape[2]
+        kept, rest = self._leading(singular * singular, total, m)
         excess = kept * (singular * singular - rest[:, None])
         excess = xp.sqrt(xp.where(excess > 0, excess, xp.zeros_like(excess)))
         return excess[:, :, None] * directions, rest, xp.sum(kept, axis=1)

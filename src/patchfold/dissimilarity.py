@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 
 from ._arrays import Array, array_namespace
 from ._blocks import map_blocks
@@ -47,6 +48,9 @@ from .overlap import (
 from .patches import Patches
 from .tangents import EXPLAINED, compare_tangents, describe_tangents
 
+LARGE = 2**19
+"""Bytes of a pair beyond which blocks are not made smaller than they have to be."""
+
 MOST = 8
 """Above this part of all pairs, all pairs are compared at once where that is fast."""
 
@@ -76,6 +80,9 @@ class Dissimilarity:
     work : callable or None
         Description -> numbers a pair takes to compare, where they are more than a few
         times those that describe it.
+    isometric : bool
+        True if only lengths and angles matter, and the number of features: samples may
+        then be given in coordinates of the space they span.
     """
 
     describe: Callable[[Patches], Any]
@@ -86,18 +93,27 @@ class Dissimilarity:
     needs_points: bool = False
     n_directions: float | None = None
     work: Callable[[Any], int] | None = None
+    isometric: bool = False
 
 
 DISSIMILARITIES = {
     "euclidean": Dissimilarity(
         describe_euclidean, compare_euclidean, needs_gaussians=False
     ),
-    "kl": Dissimilarity(describe_kl, compare_kl),
-    "bhattacharyya": Dissimilarity(describe_overlap, compare_bhattacharyya),
-    "hellinger": Dissimilarity(describe_overlap, compare_hellinger),
-    "cauchy_schwarz": Dissimilarity(describe_overlap, compare_cauchy_schwarz),
-    "wasserstein": Dissimilarity(describe_wasserstein, compare_wasserstein),
-    "fisher_rao": Dissimilarity(describe_fisher_rao, compare_fisher_rao),
+    "kl": Dissimilarity(describe_kl, compare_kl, isometric=True),
+    "bhattacharyya": Dissimilarity(
+        describe_overlap, compare_bhattacharyya, isometric=True
+    ),
+    "hellinger": Dissimilarity(describe_overlap, compare_hellinger, isometric=True),
+    "cauchy_schwarz": Dissimilarity(
+        describe_overlap, compare_cauchy_schwarz, isometric=True
+    ),
+    "wasserstein": Dissimilarity(
+        describe_wasserstein, compare_wasserstein, isometric=True
+    ),
+    "fisher_rao": Dissimilarity(
+        describe_fisher_rao, compare_fisher_rao, isometric=True
+    ),
     "kde": Dissimilarity(
         describe_kde, compare_kde, needs_points=True, work=work_of_kde
     ),
@@ -108,7 +124,11 @@ DISSIMILARITIES = {
         compare_all=compare_all_directions,
     ),
     "principal_angles": Dissimilarity(
-        describe_tangents, compare_tangents, regularized=False, n_directions=EXPLAINED
+        describe_tangents,
+        compare_tangents,
+        regularized=False,
+        n_directions=EXPLAINED,
+        isometric=True,
     ),
 }
 
@@ -139,6 +159,16 @@ def _from_callable(function: Callable[[Patches, Patches], Array]) -> Dissimilari
         return (values[0] + values[1]) / 2
 
     return Dissimilarity(lambda patches: patches, compare)
+
+
+def describe_patches(
+    dissimilarity: Dissimilarity, patches: Patches, *, n_jobs: int | None = None
+) -> Any:
+    """Compute once per patch what its edges will need, in threads."""
+    if n_jobs is None:
+        return dissimilarity.describe(patches)
+    with parallel_config(backend="threading", n_jobs=n_jobs):
+        return dissimilarity.describe(patches)
 
 
 def compare_pairs(
@@ -199,6 +229,8 @@ def _compare_listed(
     per_pair = 4 * 8 * sum(math.prod(part.shape[1:]) for part in arrays)
     if dissimilarity.work is not None:
         per_pair += 8 * dissimilarity.work(left)
+    # A fourth of a block stays in the nearest cache; but a few pairs it must be.
+    per_pair = min(4 * per_pair, max(per_pair, LARGE))
     return _join(map_blocks(compare, source.size, per_pair, n_jobs), xp)
 
 

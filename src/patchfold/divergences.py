@@ -8,7 +8,7 @@ returns one number per pair. Adding one is two functions and a row in the table 
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -39,21 +39,23 @@ def describe_kl(patches: Patches) -> Description:
     trace of a product is a plain inner product over m(m+1)/2 numbers; of diagonal
     patches the m variances and their inverses are enough.
 
-    Factored patches Σ = FᵀF + ε I give (mean, F, B, ε, ||F||², ||B||²) with
-    B = L⁻¹F, LLᵀ = ε I + FFᵀ; by Woodbury Σ⁻¹ = (I - BᵀB)/ε. Where the packed matrices
-    take less room than the factors, these are given instead: pairs are compared faster.
+    Factored patches Σ = FᵀF + ε I give (mean, F, L⁻¹, ε, ||F||², ||B||², m) with
+    LLᵀ = ε I + FFᵀ and B = L⁻¹F; by Woodbury Σ⁻¹ = (I - BᵀB)/ε. Where the packed
+    matrices take less room than the factors, these are given instead: pairs are
+    compared faster.
     """
     check_invertible(patches)
     n, m = patches.mean.shape
     if patches.diagonal is not None:
         return patches.mean, patches.diagonal, 1 / patches.diagonal
     rank = m if patches.dense is not None else patches.factor.shape[1]
-    if m < 2 * rank:  # packed matrices are smaller than factors
+    if m < 2 * rank and patches.n_features is None:  # packed matrices are smaller
         work = partial(_describe_dense, patches)
         return patches.mean, *fill_blocks(work, n, 8 * 5 * m * m)
     work = partial(_describe_factors, patches)
-    whitened, *norms = fill_blocks(work, n, 8 * rank * (3 * rank + 4 * m))
-    return patches.mean, patches.factor, whitened, patches.noise, *norms
+    inverse, *norms = fill_blocks(work, n, 8 * rank * (5 * rank + m))
+    ends = patches.noise, *norms, patches.counts
+    return patches.mean, patches.factor, inverse, *ends
 
 
 def _describe_dense(patches: Patches, block: slice) -> Description:
@@ -61,19 +63,20 @@ def _describe_dense(patches: Patches, block: slice) -> Description:
     xp = array_namespace(patches.mean)
     covariance = patches.rows(block).covariance
     precision = xp.linalg.inv(covariance)
-    precision = (precision + xp.matrix_transpose(precision)) / 2
-    doubled = 2 * precision - precision * identity_like(precision)
-    return _pack(covariance), _pack(doubled)
+    both = _pack(precision) + _pack(precision, lower=True)
+    row, column = _upper_triangle(precision)
+    on_diagonal = xp.astype(row == column, both.dtype)
+    return _pack(covariance), both * (1 - on_diagonal / 2)
 
 
 def _describe_factors(patches: Patches, block: slice) -> Description:
-    """Return B and the squared norms of F and B."""
+    """Return L⁻¹ and the squared norms of F and of B = L⁻¹F."""
     xp = array_namespace(patches.mean)
     factor, noise = patches.factor[block, ...], patches.noise[block][:, None, None]
     gram = xp.matmul(factor, xp.matrix_transpose(factor))
-    lower = xp.linalg.cholesky(gram + noise * identity_like(gram))
-    whitened = xp.linalg.solve(lower, factor)
-    return whitened, _square(factor), _square(whitened)
+    inverse = xp.linalg.inv(xp.linalg.cholesky(gram + noise * identity_like(gram)))
+    whitened = xp.sum(inverse * xp.matmul(inverse, gram), axis=(1, 2))
+    return inverse, xp.sum(xp.linalg.diagonal(gram), axis=-1), whitened
 
 
 def compare_kl(left: Description, right: Description) -> Array:
@@ -98,30 +101,35 @@ def _kl_dense(left: Description, right: Description) -> Array:
     else:
         row, column = _upper_triangle(delta)
         outer = xp.take(delta, row, axis=1) * xp.take(delta, column, axis=1)
-    means = xp.vecdot(outer, precision_i + precision_j)
+    means = xp.vecdot(outer, precision_i) + xp.vecdot(outer, precision_j)
     return not_negative((traces + means) / 4)
 
 
 def _kl_factored(left: Description, right: Description) -> Array:
-    m = left[0].shape[-1]
+    xp = array_namespace(left[0])
     delta = left[0] - right[0]
-    one_way = _trace_and_mean(left, right, delta, m)
-    other_way = _trace_and_mean(right, left, delta, m)
-    return not_negative((one_way + other_way) / 4 - m / 2)
+    cross = xp.matmul(left[1], xp.matrix_transpose(right[1]))
+    one_way = _trace_and_mean(left, right, delta, cross)
+    other_way = _trace_and_mean(right, left, delta, xp.matrix_transpose(cross))
+    step = left[3] - right[3]
+    isotropic = left[-1] * step * step / (left[3] * right[3])
+    return not_negative((one_way + other_way + isotropic) / 4)
 
 
 def _trace_and_mean(
-    inverted: Description, other: Description, delta: Array, m: int
+    inverted: Description, other: Description, delta: Array, cross: Array
 ) -> Array:
-    """Return tr(Σ_i⁻¹ Σ_j) + Δᵀ Σ_i⁻¹ Δ, with Σ_i inverted by Woodbury."""
+    """Return tr(Σ_i⁻¹ Σ_j) + Δᵀ Σ_i⁻¹ Δ but for m ε_j/ε_i, Σ_i inverted by Woodbury.
+
+    `cross` is F_i F_jᵀ. The isotropic parts of both ways less 2m are one square.
+    """
     xp = array_namespace(delta)
-    _, _, whitened, noise, _, whitened_norm = inverted
-    _, factor, _, other_noise, factor_norm, _ = other
-    cross = _square(xp.matmul(whitened, xp.matrix_transpose(factor)))
-    along = xp.matmul(whitened, delta[:, :, None])[:, :, 0]
-    trace = factor_norm + m * other_noise - cross - other_noise * whitened_norm
-    mean = xp.sum(delta * delta, axis=-1) - xp.sum(along * along, axis=-1)
-    return (trace + mean) / noise
+    _, factor, inverse, noise, _, whitened_norm, _ = inverted
+    _, _, _, other_noise, other_norm, _, _ = other
+    along = xp.matmul(inverse, xp.matmul(factor, delta[:, :, None]))
+    trace = other_norm - _square(xp.matmul(inverse, cross))
+    mean = xp.sum(delta * delta, axis=-1) - _square(along)
+    return (trace - other_noise * whitened_norm + mean) / noise
 
 
 def not_negative(values: Array) -> Array:
@@ -139,17 +147,22 @@ def _square(matrices: Array) -> Array:
 def _upper_triangle(like: Array) -> tuple[Array, Array]:
     """Return rows and columns of the upper triangle, for the last axis of `like`."""
     xp = array_namespace(like)
-    row, column = np.triu_indices(like.shape[-1])
+    row, column = _triangle(like.shape[-1])
     return (
         xp.asarray(row, device=like.device),
         xp.asarray(column, device=like.device),
     )
 
 
-def _pack(matrices: Array) -> Array:
-    """Flatten the upper triangles of a batch of m x m matrices."""
+_triangle = lru_cache(np.triu_indices)
+"""As costly as a hundred pairs are to compare, and wanted in every block of them."""
+
+
+def _pack(matrices: Array, *, lower: bool = False) -> Array:
+    """Flatten the upper triangles of a batch of m x m matrices, or the lower ones."""
     xp = array_namespace(matrices)
     m = matrices.shape[-1]
     row, column = _upper_triangle(matrices)
     flat = xp.reshape(matrices, (matrices.shape[0], m * m))
-    return xp.take(flat, row * m + column, axis=1)
+    place = column * m + row if lower else row * m + column
+    return xp.take(flat, place, axis=1)

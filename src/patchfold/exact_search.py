@@ -16,6 +16,9 @@ FEW = 1000
 MANY = 8
 """With K above this part of the samples, whole rows of distances are sorted."""
 
+QUERIES = 4096
+"""So many queries are searched in one go beyond that."""
+
 SPARE = 8
 """Candidates beyond the K wanted, so that few rows with ties have to look further."""
 
@@ -64,7 +67,13 @@ def search_all(
     if n <= max(FEW, MANY * n_wanted):
         return _among_all(queries, X, n_neighbors, own, n_jobs)
     search = NearestNeighbors(n_neighbors=n_wanted, algorithm="brute", n_jobs=n_jobs)
-    column = search.fit(X).kneighbors(queries, return_distance=False)
+    search.fit(X)
+
+    def find(block: slice) -> np.ndarray:
+        return search.kneighbors(queries[block], return_distance=False)
+
+    # scikit-learn has its own threads; the cut is for those who watch.
+    column = np.concatenate(map_blocks(find, queries.shape[0], 0, step=QUERIES))
     column.sort(axis=1)
     exact = squared_distances_to(queries, X, column, n_jobs=n_jobs)
     reach = exact.max(axis=1)
@@ -93,7 +102,9 @@ def _among_all(
     """
     q, n = queries.shape[0], X.shape[0]
     indices, squared = np.empty((q, n_neighbors), np.intp), np.empty((q, n_neighbors))
-    products = None if MANY * n_neighbors > n else Products(queries, X)
+    # Of few features, most distances are found as fast feature by feature.
+    few = MANY * n_neighbors <= n or (X.shape[1] > n and 2 * n_neighbors < n)
+    products = Products(queries, X) if few else None
 
     def search(block: slice) -> None:
         ours = None if own is None else own[block]

@@ -24,6 +24,10 @@ class NeighborCountWarning(PatchfoldWarning):
     """`n_neighbors` exceeded the number of other samples and was lowered."""
 
 
+class IsolatedSampleWarning(PatchfoldWarning):
+    """A new sample has no training sample within `radius`."""
+
+
 class VanishingWeightsWarning(PatchfoldWarning):
     """`kernel_width` is so small that edge weights fall apart into pieces."""
 

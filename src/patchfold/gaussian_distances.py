@@ -23,7 +23,7 @@ from .patches import Patches, check_invertible
 def describe_wasserstein(patches: Patches) -> Description:
     """Return (mean, R) with Σ = RᵀR; R is a row of deviations for diagonal patches.
 
-    Factored patches in many dimensions give (mean, F, FFᵀ, ε).
+    Factored patches in many dimensions give (mean, F, FFᵀ, ε, m).
     """
     xp = array_namespace(patches.mean)
     if patches.diagonal is not None:
@@ -66,7 +66,7 @@ def describe_fisher_rao(patches: Patches) -> Description:
     """Return (mean, L, L⁻¹) with Σ = LLᵀ.
 
     Deviations take the place of L where there is one feature, or diagonal patches:
-    (mean, deviations). Factored patches in many dimensions give (mean, F, FFᵀ, ε).
+    (mean, deviations). Factored patches in many dimensions give (mean, F, FFᵀ, ε, m).
     """
     check_invertible(patches)
     xp = array_namespace(patches.mean)
@@ -150,20 +150,20 @@ class _ReducedPair(NamedTuple):
     gap: Array
     left: Array
     right: Array
-    n_rest: int
+    n_rest: Array
 
 
 def _stays_factored(patches: Patches) -> bool:
     if patches.factor is None:
         return False
     _, r, m = patches.factor.shape
-    return 2 * r + 1 < m
+    return 2 * r + 1 < m or patches.n_features is not None
 
 
 def _describe_factored(patches: Patches) -> Description:
     xp = array_namespace(patches.factor)
     gram = xp.matmul(patches.factor, xp.matrix_transpose(patches.factor))
-    return patches.mean, patches.factor, gram, patches.noise
+    return patches.mean, patches.factor, gram, patches.noise, patches.counts
 
 
 def _reduce(left: Description, right: Description) -> _ReducedPair:
@@ -173,9 +173,9 @@ def _reduce(left: Description, right: Description) -> _ReducedPair:
     coordinates.
     """
     xp = array_namespace(left[0])
-    mean_i, factor_i, gram_i, noise_i = left
-    mean_j, factor_j, gram_j, noise_j = right
-    r, m = factor_i.shape[1:]
+    mean_i, factor_i, gram_i, noise_i, m = left
+    mean_j, factor_j, gram_j, noise_j, _ = right
+    r = factor_i.shape[1]
     gap = (mean_j - mean_i)[:, None, :]
     others = xp.matrix_transpose(xp.concat([factor_j, gap], axis=1))
     top = xp.concat([gram_i, xp.matmul(factor_i, others)], axis=2)

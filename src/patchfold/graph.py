@@ -147,6 +147,21 @@ def median_square(lengths: np.ndarray) -> float:
     return median or 1.0
 
 
+def scale_both_sides(matrix: sp.csr_array, factors: np.ndarray) -> sp.csr_array:
+    """Return D M D for a diagonal D: a matrix of the same entries, scaled.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> scale_both_sides(sp.csr_array([[1.0, 2], [2, 1]]), np.array([1, 10])).toarray()
+    array([[  1.,  20.],
+           [ 20., 100.]])
+    """
+    data = matrix.data * np.repeat(factors, np.diff(matrix.indptr))
+    data *= factors[matrix.indices]
+    return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
 def laplacian(weights: sp.csr_array) -> tuple[sp.csr_array, np.ndarray]:
     """Return L = D - W and the degrees."""
     degrees = np.asarray(weights.sum(axis=1)).ravel()

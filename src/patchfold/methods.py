@@ -12,6 +12,7 @@ from .estimators import (
     PatchIsomap,
     PatchLLE,
     PatchPosterior,
+    PatchProjection,
 )
 from .evaluation.baselines import BASELINES
 from .evaluation.methods import HONEST_FRACTIONS as FRACTIONS
@@ -118,6 +119,14 @@ METHODS = {
             {},
             "supervised: its picture is of leave-one-out posteriors",
             supervised=True,
+        ),
+        Method(
+            "projection",
+            "Patch projection",
+            PatchProjection,
+            {},
+            "linear: new samples are placed by a matrix product",
+            SIZES,
         ),
     )
 }

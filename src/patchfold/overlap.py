@@ -13,6 +13,8 @@ a patch where patches are kept factored: Σ̄ is then never formed.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ._arrays import Array, array_namespace, identity_like
 from ._blocks import map_blocks
 from .divergences import Description, not_negative
@@ -23,7 +25,7 @@ def describe_overlap(patches: Patches) -> Description:
     """Return what the mean covariance of a pair needs of each patch.
 
     (mean, variances) of diagonal patches, (mean, Σ, log|Σ|) of dense ones, and
-    (mean, F, FFᵀ, ε, log|I + FFᵀ/ε|) of factored ones, Σ = FᵀF + ε I.
+    (mean, F, FFᵀ, ε, log|I + FFᵀ/ε|, m) of factored ones, Σ = FᵀF + ε I.
     """
     check_invertible(patches)
     xp = array_namespace(patches.mean)
@@ -37,7 +39,7 @@ def describe_overlap(patches: Patches) -> Description:
     scaled = gram / noise[:, None, None]
     nothing = xp.zeros_like(scaled[:, :1, :])
     determinant = _border(scaled + identity_like(scaled), nothing)[0]
-    return patches.mean, factor, gram, noise, determinant
+    return patches.mean, factor, gram, noise, determinant, patches.counts
 
 
 def compare_bhattacharyya(left: Description, right: Description) -> Array:
@@ -64,24 +66,49 @@ def describe_kde(patches: Patches) -> Description:
     The density of a patch has a Gaussian kernel at each of its p points. The kernel's
     covariance is the patch's own, regularised, times Scott's factor p^(-2/(m+4)), as in
     `scipy.stats.gaussian_kde`; with `shrinkage=1` it is the same in all directions.
+    Patches of different sizes are padded with NaN; such places get no weight.
     """
-    base = describe_overlap(patches)
-    xp = array_namespace(base[0])
+    xp = array_namespace(patches.mean)
     points = patches.points - patches.mean[:, None, :]
     _, p, m = points.shape
+    inside = ~xp.isnan(points[:, :, 0])
+    points = xp.where(inside[:, :, None], points, xp.zeros_like(points))
+    count = xp.sum(xp.astype(inside, points.dtype), axis=1)
+    base = describe_overlap(_times(patches, count ** (-2 / (m + 4))))
+    nothing = xp.zeros_like(points[:, :, 0])
+    log_weight = xp.where(inside, nothing, nothing - xp.inf) - xp.log(count)[:, None]
+    estimate = (*base, points, log_weight)
 
     def overlap(block: slice) -> Array:
-        own = (*(part[block, ...] for part in base), points[block, ...])
+        own = tuple(part[block, ...] for part in estimate)
         return _log_overlap(own, own)[0]
 
     size = 8 * 8 * p * (p + m)
     itself = xp.concat(map_blocks(overlap, points.shape[0], size))
-    return (*base, points, itself)
+    return (*estimate, itself)
+
+
+def _times(patches: Patches, scale: Array) -> Patches:
+    """Multiply the covariance of each patch by a number."""
+    xp = array_namespace(scale)
+
+    def scaled(values: Array, factor: Array) -> Array:
+        if values is None:
+            return None
+        return values * xp.reshape(factor, (-1, *(1,) * (values.ndim - 1)))
+
+    return replace(
+        patches,
+        dense=scaled(patches.dense, scale),
+        factor=scaled(patches.factor, xp.sqrt(scale)),
+        diagonal=scaled(patches.diagonal, scale),
+        noise=scaled(patches.noise, scale),
+    )
 
 
 def work_of_kde(description: Description) -> int:
     """Return how many numbers a pair takes besides its descriptions: all distances."""
-    p = description[-2].shape[1]
+    p = description[-2].shape[-1]
     return 8 * p * p
 
 
@@ -89,8 +116,8 @@ def compare_kde(left: Description, right: Description) -> Array:
     """Return the Cauchy-Schwarz divergence of two kernel density estimates.
 
     Of the divergences between such mixtures it is one with a closed form: the integral
-    of a product is a sum over pairs of points, ∫pq = Σ_ab N(x_a - y_b; 0, H_i + H_j)/p²
-    with kernels H.
+    of a product is a mean over pairs of points, of N(x_a - y_b; 0, H_i + H_j) with
+    kernels H.
     """
     product, ratio = _log_overlap(left[:-1], right[:-1])
     return not_negative((left[-1] + right[-1]) / 2 - product + ratio / 2)
@@ -99,17 +126,16 @@ def compare_kde(left: Description, right: Description) -> Array:
 def _log_overlap(left: Description, right: Description) -> tuple[Array, Array]:
     """Return log ∫pq less its log determinant, and the ratio r, of two estimates."""
     xp = array_namespace(left[0])
-    p, m = left[-1].shape[-2:]
+    p = left[-1].shape[-1]
     shift = (right[0] - left[0])[:, None, :]
-    rows = xp.concat([left[-1], right[-1] + shift], axis=1)
-    inner, ratio = _inner_products(left[:-1], right[:-1], rows)
+    rows = xp.concat([left[-2], right[-2] + shift], axis=1)
+    inner, ratio = _inner_products(left[:-2], right[:-2], rows)
     squares = xp.linalg.diagonal(inner)
     distance = squares[:, :p, None] + squares[:, None, p:] - 2 * inner[:, :p, p:]
-    scott = float(p) ** (-2 / (m + 4))
-    exponent = -not_negative(distance) / (4 * scott)
+    exponent = left[-1][:, :, None] + right[-1][:, None, :] - not_negative(distance) / 4
     largest = xp.max(exponent, axis=(1, 2))
     terms = xp.exp(exponent - largest[:, None, None])
-    return largest + xp.log(xp.mean(terms, axis=(1, 2))), ratio
+    return largest + xp.log(xp.sum(terms, axis=(1, 2))), ratio
 
 
 def _gap_and_ratio(left: Description, right: Description) -> tuple[Array, Array]:
@@ -140,8 +166,8 @@ def _inner_products_factored(
 ) -> tuple[Array, Array]:
     """Return the same by Woodbury: with G the factors of both, Σ̄ = GᵀG/2 + ε̄ I."""
     xp = array_namespace(rows)
-    _, factor_i, gram_i, noise_i, determinant_i = left
-    _, factor_j, gram_j, noise_j, determinant_j = right
+    _, factor_i, gram_i, noise_i, determinant_i, m = left
+    _, factor_j, gram_j, noise_j, determinant_j, _ = right
     twice = (noise_i + noise_j)[:, None, None]
     cross = xp.matmul(factor_i, xp.matrix_transpose(factor_j))
     gram = xp.concat(
@@ -158,7 +184,7 @@ def _inner_products_factored(
     inner = xp.matmul(rows, xp.matrix_transpose(rows))
     inner = inner - xp.matmul(white, xp.matrix_transpose(white))
     ratio = determinant - (determinant_i + determinant_j) / 2
-    isotropic = rows.shape[-1] * _log_ratio(noise_i, noise_j)
+    isotropic = m * _log_ratio(noise_i, noise_j)
     return 2 * inner / twice, ratio + isotropic
 
 

@@ -49,6 +49,9 @@ class Patches:
         Leading directions a patch keeps, where not all of them.
     points : array (n, p, m) or None
         The points of the patches, where the dissimilarity asks for them.
+    n_features : array (n,) or None
+        Number of features, where everything above is in fewer coordinates (`span.py`);
+        across those a covariance is its isotropic part.
     """
 
     center: Array
@@ -59,6 +62,7 @@ class Patches:
     diagonal: Array = None
     n_directions: Array = None
     points: Array = None
+    n_features: Array = None
 
     @property
     def covariance(self) -> Array:
@@ -75,6 +79,13 @@ class Patches:
         """Return the patches at these positions, in this order."""
         xp = array_namespace(self.center)
         return self._map(lambda value: xp.take(value, indices, axis=0))
+
+    @property
+    def counts(self) -> Array:
+        """Number of features (n,), of each patch the same."""
+        if self.n_features is not None:
+            return self.n_features
+        return self.center.shape[1] + 0 * self.noise
 
     def rows(self, block: slice) -> Patches:
         """Return a run of consecutive patches, where possible without a copy."""
@@ -95,7 +106,10 @@ def mean_variance(X: Array) -> float:
     """Return v̄, the mean over features of the variance of X; 1 if X is constant."""
     xp = array_namespace(X)
     # From the first sample, so that a constant column varies by exactly nothing.
-    variance = float(xp.mean(xp.var(X - X[:1, :], axis=0)))
+    gaps = X - X[:1, :]
+    gaps = gaps - xp.mean(gaps, axis=0)
+    gaps = xp.reshape(gaps, (-1,))
+    variance = float(xp.vecdot(gaps, gaps)) / gaps.shape[0]
     return variance if variance > 0 else 1.0
 
 
@@ -110,6 +124,7 @@ def fit_patches(
     variance: float = 1.0,
     covariance: str = "full",
     n_directions: float | None = None,
+    n_features: int | None = None,
     keep_points: bool = False,
     warn_identical: bool = True,
     n_jobs: int | None = None,
@@ -136,6 +151,9 @@ def fit_patches(
         Model of a covariance; "robust" replaces the mean as well.
     n_directions : int, float or None
         Leading directions to keep, or the part of the variance they must explain.
+    n_features : int or None
+        Number of features, where samples are given in fewer coordinates, of which
+        there are more than points in a patch.
     keep_points : bool
         Whether the patches carry their points.
     warn_identical : bool
@@ -160,7 +178,9 @@ def fit_patches(
     n_patches, n_neighbors = indices.shape
     m = X.shape[1]
     n_points = n_neighbors + int(include_center)
-    model = CovarianceModel(shrinkage, ridge, variance, covariance, n_directions)
+    model = CovarianceModel(
+        shrinkage, ridge, variance, covariance, n_directions, n_features
+    )
     by_sums = n_points > m and not (keep_points or model.needs_points)
     if by_sums and isinstance(X, np.ndarray) and 2 * n_neighbors > X.shape[0]:
         settings = (model, include_center, warn_identical, n_jobs)
@@ -223,12 +243,16 @@ def _assemble(
     kind = "factor" if n_points <= mean.shape[1] else "dense"
     if model.covariance == "diagonal":
         kind = "diagonal"
+    n_features = None
+    if model.n_features is not None:
+        n_features = model.n_features + 0 * shapes.noise
     return Patches(
         center=centers,
         mean=mean,
         noise=shapes.noise,
         n_directions=shapes.n_directions,
         points=points,
+        n_features=n_features,
         **{kind: shapes.matrices},
     )
 

@@ -1,7 +1,7 @@
 """A matrix of dissimilarities -> the same graph stage the features lead to.
 
-Dense: every row's `n_neighbors` smallest entries are its neighbours. Sparse: the stored
-entries are the graph, zeros included, and `n_neighbors` is not used.
+Dense: every row's `n_neighbors` smallest entries are its neighbours, or those up to
+`radius`. Sparse: the stored entries are the graph, zeros included, and neither is used.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from ._types import EdgeList, Links, Pairs
 from .graph import complete_graph, pairs_from_directed
+from .radius_search import refuse_loneliness, warn_of_lonely_queries
 
 
 def check_dissimilarities(D: Any, *, square: bool) -> None:
@@ -42,12 +43,20 @@ def check_dissimilarities(D: Any, *, square: bool) -> None:
         )
 
 
-def edges_from_matrix(D: Any, n_neighbors: int | None) -> EdgeList:
+def edges_from_matrix(
+    D: Any, n_neighbors: int | None, radius: float | None = None
+) -> EdgeList:
     """Read the neighbour graph and its lengths from a square matrix."""
     if sp.issparse(D):
         return _edges_from_sparse(_canonical(D).tocoo())
     n = D.shape[0]
-    if n_neighbors is None:
+    if radius is not None:
+        near = radius >= D
+        np.fill_diagonal(near, False)
+        if not near.any():
+            refuse_loneliness(D[~np.eye(n, dtype=bool)].min(), radius)
+        pairs = pairs_from_directed(n, *np.nonzero(near))
+    elif n_neighbors is None:
         pairs = complete_graph(n)
     else:
         masked = D.astype(float, copy=True)
@@ -94,13 +103,28 @@ def _edges_from_sparse(D: sp.coo_array) -> EdgeList:
     return EdgeList(both_ways, smallest)
 
 
-def links_from_matrix(D: Any, n_neighbors: int | None) -> Links:
+def links_from_matrix(
+    D: Any, n_neighbors: int | None, radius: float | None = None
+) -> Links:
     """Read the links of new samples from a (q, n) matrix of dissimilarities."""
     if sp.issparse(D):
         return _links_from_sparse(_canonical(D))
+    if radius is not None:
+        return _links_within(D, radius)
     k = D.shape[1] if n_neighbors is None else min(n_neighbors, D.shape[1])
     nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
     return Links(nearest, np.take_along_axis(D, nearest, axis=1).astype(float))
+
+
+def _links_within(D: np.ndarray, radius: float) -> Links:
+    """Link each query to all within the radius; to the nearest if there is none."""
+    nearest = np.argsort(D, axis=1, kind="stable")
+    lengths = np.take_along_axis(D, nearest, axis=1).astype(float)
+    warn_of_lonely_queries(lengths[:, 0], radius)
+    kept = lengths <= radius
+    kept[:, 0] = True
+    k = int(kept.sum(axis=1).max())
+    return Links(nearest[:, :k], np.where(kept, lengths, np.inf)[:, :k])
 
 
 def _links_from_sparse(D: sp.csr_array) -> Links:

@@ -16,15 +16,14 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._distances import squared_distances
-from .._memory import require_graph_memory
-from .._types import EdgeList, Links, Pairs
-from .._validation import check_parameters
+from .._types import EdgeList, Links, Neighborhoods, Pairs, RaggedNeighborhoods
+from .._validation import check_magnitude, check_parameters, check_samples
 from ..connectivity import Components, join_components, weak_components
-from ..dissimilarity import Dissimilarity, compare_pairs, get_dissimilarity
-from ..graph import complete_graph, undirected_union
+from ..dissimilarity import compare_pairs, describe_patches, get_dissimilarity
+from ..graph import complete_graph, pairs_from_directed
 from ..labels import (
     apply_label_rule,
     encode_labels,
@@ -32,13 +31,8 @@ from ..labels import (
     refuse_precomputed,
     remove_edges_between,
 )
-from ..neighbors import (
-    choose_search,
-    find_neighbors,
-    find_query_neighbors,
-    resolve_n_neighbors,
-)
-from ..patches import Patches, fit_patches, mean_variance
+from ..neighbors import resolve_n_neighbors
+from ..patches import mean_variance
 from ..precomputed import (
     check_dissimilarities,
     edges_along,
@@ -47,31 +41,27 @@ from ..precomputed import (
 )
 from ..selection import choose_n_neighbors
 from ..sweep import SharedStages
-from ._parameters import COMMON_RULES
+from ._parameters import COMMON_RULES, check_neighborhoods
+from ._stages import PatchStage
 
 QUERY_LINKS = 10
 """Links of a new sample under a label rule: see `PatchEmbedding.transform`."""
 
 
-class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PatchEmbedding(
+    PatchStage, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Neighbours, patches, dissimilarity; subclasses add the embedding."""
 
     n_components: int
     n_neighbors: Any
-    dissimilarity: Any
     label_rule: str | None
-    include_center: bool
-    covariance: str
-    n_directions: float | None
-    shrinkage: float | str
-    ridge: float
-    neighbors_algorithm: Any
     eigen_solver: str
-    n_jobs: int | None
     random_state: Any
     embedding_: np.ndarray
 
     _parameter_rules: ClassVar[dict[str, Any]] = COMMON_RULES
+    _can_take_all_pairs: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed the samples of X.
@@ -94,19 +84,20 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _fit(self, X: Any, y: Any, shared: SharedStages | None = None) -> Self:
         """Fit, with the neighbours and patches of a sweep if one shares them."""
         check_parameters(self)
+        check_neighborhoods(self, all_pairs=self._can_take_all_pairs)
         X = self._check_samples(X, reset=True)
         n = X.shape[0]
         if self.n_components >= n:
             raise ValueError(
                 f"n_components={self.n_components} must be less than the number of "
-                f"samples, n_samples={n}."
+                f"samples, n_samples={n}. Lower it, or pass more samples."
             )
         classes = None
         if self.label_rule is not None:
             if self._is_precomputed():
                 refuse_precomputed(self.label_rule)
             classes = encode_labels(y, n, type(self).__name__)
-        self.n_neighbors_ = None
+        self.n_neighbors_, self.patch_sizes_ = None, None
         if self.n_neighbors is not None:
             wanted = self.n_neighbors
             if wanted == "auto":
@@ -148,6 +139,9 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         several are identical), so `transform(X_train)` is `embedding_`. Where only
         dissimilarities are known, a dissimilarity of 0 means identical.
 
+        With `radius` those training samples are the ones within it. A sample that has
+        none is placed by its nearest one alone, and a warning names it.
+
         Under a label rule a new sample keeps all of its patch but only its 10 nearest
         links, and weighs them by the label-free value. In training, labels tell a
         near edge from a far one, which is why KLAP can use three quarters of all
@@ -167,37 +161,29 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         check_is_fitted(self)
         X = self._check_samples(X, reset=False)
-        if self._is_precomputed():
-            near = links_from_matrix(X, self.n_neighbors_)
-            indices, same = near.indices, near.lengths == 0
-        else:
-            found = find_query_neighbors(
-                X,
-                self._train_X,
-                self.n_neighbors_ or self._train_X.shape[0],
-                search=self._search,
-                n_jobs=self.n_jobs,
-            )
-            indices, same = found.indices, found.distances == 0
         placed = np.empty((X.shape[0], self.embedding_.shape[1]))
-        known = same.any(axis=1)
-        if known.any():
-            placed[known] = self._settle(indices[known], same[known])
+        if self._is_precomputed():
+            links = links_from_matrix(X, self.n_neighbors_, self.radius)
+            same = links.lengths == 0
+            known = same.any(axis=1)
+            shares = same[known] / same[known].sum(axis=1, keepdims=True)
+            there = self.embedding_[links.indices[known]]
+            placed[known] = np.einsum("qk,qkd->qd", shares, there)
+            links = Links(links.indices[~known], links.lengths[~known])
+        else:
+            near = self._find_query_neighbors(X)
+            first, distance = near.nearest
+            known = distance == 0
+            if known.any():
+                placed[known] = self._settle(first[known])
+            if not known.all():
+                links = self._link(X[~known], near.rows(~known))
         if not known.all():
-            new = X[~known]
-            if self._is_precomputed():
-                links = Links(indices[~known], near.lengths[~known])
-            else:
-                links = self._link(new, indices[~known])
-            placed[~known] = self._place(links, new)
+            placed[~known] = self._place(links, X[~known])
         return placed
 
-    def _settle(self, indices: np.ndarray, same: np.ndarray) -> np.ndarray:
+    def _settle(self, first: np.ndarray) -> np.ndarray:
         """Place queries at the mean of the training samples they are identical to."""
-        if self._is_precomputed():
-            shares = same / same.sum(axis=1, keepdims=True)
-            return np.einsum("qk,qkd->qd", shares, self.embedding_[indices])
-        first = indices[:, 0]
         if not self._has_twins:
             return self.embedding_[first]
         _, group, count = np.unique(
@@ -229,22 +215,23 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _check_samples(self, X: Any, *, reset: bool) -> Any:
         precomputed = self._is_precomputed()
-        X = validate_data(
+        X = check_samples(
             self,
             X,
             reset=reset,
-            dtype=np.float64,
             accept_sparse="csr" if precomputed else False,
             copy=reset,  # the model must not change when its user's array does
             ensure_min_samples=2 if reset else 1,
         )
         if precomputed:
             check_dissimilarities(X, square=reset)
+        elif reset:
+            check_magnitude(X)
         return X
 
     def _read_edges(self, D: Any) -> EdgeList:
         """Take the graph and its lengths from a matrix of dissimilarities."""
-        edges = edges_from_matrix(D, self.n_neighbors_)
+        edges = edges_from_matrix(D, self.n_neighbors_, self.radius)
         joined = self._connect(edges.pairs, D)
         return edges if joined is edges.pairs else edges_along(D, joined)
 
@@ -256,21 +243,21 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     ) -> EdgeList:
         """Run neighbours -> patches -> dissimilarity."""
         dissimilarity = get_dissimilarity(self.dissimilarity)
-        needs = dissimilarity.needs_gaussians, dissimilarity.needs_points
-        require_graph_memory(X, self.n_neighbors_, *needs)
-        indices = self._find_neighbors(X, shared)
-        if indices is None:
+        self._check_room(X, dissimilarity)
+        near = self._find_neighbors(X, shared)
+        if near is None:
             pairs = complete_graph(X.shape[0])
         else:
-            pairs = undirected_union(indices)
+            pairs = pairs_from_directed(X.shape[0], *near.relation)
         rule = get_label_rule(self.label_rule)
         if classes is not None and rule.removes_edges:
             pairs = remove_edges_between(pairs, classes, X, n_jobs=self.n_jobs)
         pairs = self._connect(pairs, X)
         self._variance = mean_variance(X)
-        self._described = dissimilarity.describe(
-            self._fit_patches(dissimilarity, X, indices, shared)
-        )
+        if near is not None and dissimilarity.needs_gaussians:
+            near = self._choose_patches(X, near)
+        patches = self._fit_patches(dissimilarity, X, near, shared)
+        self._described = describe_patches(dissimilarity, patches, n_jobs=self.n_jobs)
         i, j = pairs.source, pairs.target
         values = compare_pairs(
             dissimilarity, self._described, self._described, i, j, n_jobs=self.n_jobs
@@ -281,26 +268,6 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         ends = (None, None) if classes is None else (classes[i], classes[j])
         return EdgeList(pairs, apply_label_rule(self.label_rule, values, *ends))
 
-    def _find_neighbors(
-        self, X: np.ndarray, shared: SharedStages | None
-    ) -> np.ndarray | None:
-        """Find who is near whom; None if everybody is (`n_neighbors=None`)."""
-        self._search, self._has_twins = None, True
-        if self.n_neighbors_ is None:
-            return None
-        if shared is not None:
-            self._search, found = shared.search, shared.neighbors
-            self._has_twins = bool((found.distances[:, 0] == 0).any())
-            return found.indices[:, : self.n_neighbors_]
-        self._search = choose_search(
-            self.neighbors_algorithm, X, self.n_neighbors_, n_jobs=self.n_jobs
-        )
-        found = find_neighbors(
-            X, self.n_neighbors_, algorithm=self._search, n_jobs=self.n_jobs
-        )
-        self._has_twins = bool((found.distances[:, 0] == 0).any())
-        return found.indices
-
     def _connect(self, pairs: Pairs, X: Any) -> Pairs:
         self.n_connected_components_ = weak_components(pairs).count
         removed = get_label_rule(self.label_rule).removes_edges
@@ -309,65 +276,27 @@ class PatchEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self._components(pairs),
             X,
             n_neighbors=self.n_neighbors_,
+            radius=self.radius,
             label_rule=self.label_rule if removed else None,
             precomputed=self._is_precomputed(),
             n_jobs=self.n_jobs,
         )
 
-    def _fit_patches(
-        self,
-        dissimilarity: Dissimilarity,
-        centers: np.ndarray,
-        indices: Any,
-        shared: SharedStages | None = None,
-    ) -> Patches:
-        """Fit the patches of training or new samples, from training neighbours."""
-        if not dissimilarity.needs_gaussians:
-            return Patches(center=centers)
-        if indices is None:
-            raise ValueError(
-                "n_neighbors=None compares all pairs of samples, but patches need "
-                f"neighbours: set n_neighbors, or dissimilarity='euclidean' instead of "
-                f"{self.dissimilarity!r}."
-            )
-        regularized = dissimilarity.regularized
-        settings: dict[str, Any] = {
-            "shrinkage": self.shrinkage if regularized else 0.0,
-            "ridge": self.ridge if regularized else 0.0,
-            "variance": self._variance,
-            "covariance": self.covariance,
-            "n_directions": self.n_directions or dissimilarity.n_directions,
-            "keep_points": dissimilarity.needs_points,
-            "n_jobs": self.n_jobs,
-        }
-        if shared is not None:
-            return shared.patches.fit(indices.shape[1], **settings)
-        return fit_patches(
-            centers,
-            self._train_X,
-            indices,
-            include_center=self.include_center,
-            **settings,
-        )
-
-    def _link(self, X: np.ndarray, neighbors: np.ndarray) -> Links:
+    def _link(self, X: np.ndarray, near: Neighborhoods | RaggedNeighborhoods) -> Links:
         """Link new samples to training samples: how much their patches differ."""
         dissimilarity = get_dissimilarity(self.dissimilarity)
-        described = dissimilarity.describe(
-            self._fit_patches(dissimilarity, X, neighbors)
-        )
+        inside = near
+        if self.adaptive_patches and dissimilarity.needs_gaussians:
+            inside = near.keep(self.patch_sizes_[near.nearest[0]])
+        patches = self._fit_patches(dissimilarity, X, inside)
+        described = describe_patches(dissimilarity, patches, n_jobs=self.n_jobs)
         if self.label_rule is not None:
-            neighbors = neighbors[:, :QUERY_LINKS]
+            near = near.first(QUERY_LINKS)
+        row, column = near.relation
         values = compare_pairs(
-            dissimilarity,
-            described,
-            self._described,
-            np.repeat(np.arange(X.shape[0]), neighbors.shape[1]),
-            neighbors.ravel(),
-            n_jobs=self.n_jobs,
+            dissimilarity, described, self._described, row, column, n_jobs=self.n_jobs
         )
-        lengths = np.asarray(values.label_free).reshape(neighbors.shape)
-        return Links(neighbors, lengths)
+        return near.links(np.asarray(values.label_free))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

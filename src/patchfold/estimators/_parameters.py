@@ -1,4 +1,4 @@
-"""The rules of the parameters that all estimators share."""
+"""The rules of the parameters that all estimators share, one by one and together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from ..labels import LABEL_RULES
 
 COMMON_RULES: dict[str, Any] = {
     "n_components": Integer(1),
-    "n_neighbors": (Integer(1), Fraction(), OneOf("auto")),
+    "n_neighbors": (Integer(1), Fraction(), OneOf("auto"), Nothing()),
+    "radius": (Float(0, open_low=True), Nothing()),
+    "adaptive_patches": Truth(),
     "dissimilarity": (
         OneOf(*DISSIMILARITIES, "precomputed"),
         Having(("__call__",), "a callable on patches"),
@@ -43,3 +45,30 @@ COMMON_RULES: dict[str, Any] = {
         Nothing(),
     ),
 }
+
+
+def check_neighborhoods(estimator: Any, *, all_pairs: bool = False) -> None:
+    """Raise ValueError unless exactly one of `n_neighbors` and `radius` is given.
+
+    `all_pairs` says that neither stands for all pairs.
+    """
+    n_neighbors, radius = estimator.n_neighbors, estimator.radius
+    name = type(estimator).__name__
+    if radius is None:
+        if n_neighbors is None and not all_pairs:
+            raise ValueError(
+                f"{name} has neither n_neighbors nor radius: set one of them."
+            )
+        return
+    if n_neighbors is not None:
+        raise ValueError(
+            f"{name} has both n_neighbors={n_neighbors!r} and radius={radius!r}: set "
+            "n_neighbors=None to use the radius."
+        )
+    algorithm = estimator.neighbors_algorithm
+    if not isinstance(algorithm, str) or algorithm == "approximate":
+        raise ValueError(
+            "neighbors_algorithm finds a number of neighbours, and radius="
+            f"{radius!r} asks for all within reach: set neighbors_algorithm='exact', "
+            "or n_neighbors instead of radius."
+        )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._types import EdgeList, Links
-from .._validation import Float, Fraction, Integer, Nothing, OneOf
+from .._validation import Float, Integer, OneOf
 from ..graph import edge_weights, laplacian
 from ..objectives import DECAYS
 from ..solvers.gradient import Objective, ascend, place_by_fixed_point
@@ -44,6 +44,11 @@ class CauchyEmbedding(PatchEmbedding):
         samples. "auto" fits several sizes from 4 to 40 and takes the one with the most
         trustworthy embedding. None compares all pairs, as the paper does: memory and
         time then grow with the square of the samples.
+    radius : float or None, default=None
+        Neighbours are all samples within this distance, instead of a number of them;
+        set `n_neighbors=None` with it. A sample without any is named in a warning and
+        joined to the others by closest pairs; its patch has its nearest one. A new
+        sample without any is placed by its nearest training sample, with a warning.
     dissimilarity : str or callable, default="euclidean"
         Dissimilarity of an edge. "euclidean" compares the samples; "kl",
         "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"
@@ -68,6 +73,11 @@ class CauchyEmbedding(PatchEmbedding):
         between classes. An unlabelled end leaves an edge as it is.
     include_center : bool, default=True
         Whether a sample is a point of its own patch.
+    adaptive_patches : bool, default=False
+        Whether patches are smaller where the samples curve: each keeps its nearest
+        points in inverse proportion to how much tangent spaces turn around it, if that
+        is more than in half of the patches, and at least a third of them. A new
+        sample's patch has the size of its nearest training sample's.
     covariance : {"full", "diagonal", "robust"}, default="full"
         Model of a patch: "diagonal" keeps variances only; "robust" takes the spatial
         median for the mean and pulls in the farther half of the points.
@@ -107,7 +117,9 @@ class CauchyEmbedding(PatchEmbedding):
     kernel_width_, sigma_ : float
         The t and the σ that were used.
     n_neighbors_ : int or None
-        Neighbours used.
+        Neighbours used, where a number of them was asked for.
+    patch_sizes_ : int array (n_samples,) or None
+        Neighbours in every patch; None where samples are compared, not patches.
     n_connected_components_ : int
         Components of the neighbour graph before they were joined.
     n_features_in_ : int
@@ -135,7 +147,6 @@ class CauchyEmbedding(PatchEmbedding):
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         **PatchEmbedding._parameter_rules,
-        "n_neighbors": (Integer(1), Fraction(), OneOf("auto"), Nothing()),
         "decay": OneOf(*DECAYS),
         "decay_scale": (Float(0, open_low=True), OneOf("auto")),
         "kernel_width": (Float(0, open_low=True), OneOf("auto")),
@@ -143,6 +154,7 @@ class CauchyEmbedding(PatchEmbedding):
         "max_iter": Integer(0),
         "tol": Float(0),
     }
+    _can_take_all_pairs: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -151,6 +163,7 @@ class CauchyEmbedding(PatchEmbedding):
         decay: str = "cauchy",
         decay_scale: float | str = "auto",
         n_neighbors: int | float | str | None = 10,
+        radius: float | None = None,
         dissimilarity: Any = "euclidean",
         kernel_width: float | str = "auto",
         min_distance: float = 0.0,
@@ -158,6 +171,7 @@ class CauchyEmbedding(PatchEmbedding):
         tol: float = 1e-5,
         label_rule: str | None = None,
         include_center: bool = True,
+        adaptive_patches: bool = False,
         covariance: str = "full",
         n_directions: float | None = None,
         shrinkage: float | str = 0.1,
@@ -171,6 +185,7 @@ class CauchyEmbedding(PatchEmbedding):
         self.decay = decay
         self.decay_scale = decay_scale
         self.n_neighbors = n_neighbors
+        self.radius = radius
         self.dissimilarity = dissimilarity
         self.kernel_width = kernel_width
         self.min_distance = min_distance
@@ -178,6 +193,7 @@ class CauchyEmbedding(PatchEmbedding):
         self.tol = tol
         self.label_rule = label_rule
         self.include_center = include_center
+        self.adaptive_patches = adaptive_patches
         self.covariance = covariance
         self.n_directions = n_directions
         self.shrinkage = shrinkage

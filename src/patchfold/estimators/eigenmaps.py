@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._types import EdgeList, Links
 from .._validation import Float, Integer, Nothing, OneOf
-from ..graph import edge_weights, laplacian, resolve_width
+from ..graph import edge_weights, laplacian, resolve_width, scale_both_sides
+from ..solvers.random_walk import walk_coordinates
 from ..solvers.spectral import nystrom, smallest_eigenpairs
 from ._base import PatchEmbedding
 
@@ -26,10 +26,15 @@ class PatchEigenmaps(PatchEmbedding):
     ----------
     n_components : int, default=2
         Coordinates of the embedding.
-    n_neighbors : int, float or "auto", default=15
+    n_neighbors : int, float, "auto" or None, default=15
         Neighbours of a sample, itself not counted; a float is a fraction of the
         samples. "auto" fits several sizes from 4 to 40 and takes the one with the most
         trustworthy embedding.
+    radius : float or None, default=None
+        Neighbours are all samples within this distance, instead of a number of them;
+        set `n_neighbors=None` with it. A sample without any is named in a warning and
+        joined to the others by closest pairs; its patch has its nearest one. A new
+        sample without any is placed by its nearest training sample, with a warning.
     dissimilarity : str or callable, default="kl"
         Dissimilarity of an edge. "euclidean" compares the samples; "kl",
         "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"
@@ -53,6 +58,11 @@ class PatchEigenmaps(PatchEmbedding):
         between classes. An unlabelled end leaves an edge as it is.
     include_center : bool, default=True
         Whether a sample is a point of its own patch.
+    adaptive_patches : bool, default=False
+        Whether patches are smaller where the samples curve: each keeps its nearest
+        points in inverse proportion to how much tangent spaces turn around it, if that
+        is more than in half of the patches, and at least a third of them. A new
+        sample's patch has the size of its nearest training sample's.
     covariance : {"full", "diagonal", "robust"}, default="full"
         Model of a patch: "diagonal" keeps variances only; "robust" takes the spatial
         median for the mean and pulls in the farther half of the points.
@@ -88,8 +98,10 @@ class PatchEigenmaps(PatchEmbedding):
         Eigenvalues of the Laplacian after the trivial one, ascending.
     kernel_width_ : float
         The t that was used.
-    n_neighbors_ : int
-        Neighbours used.
+    n_neighbors_ : int or None
+        Neighbours used, where a number of them was asked for.
+    patch_sizes_ : int array (n_samples,) or None
+        Neighbours in every patch; None where samples are compared, not patches.
     n_connected_components_ : int
         Components of the neighbour graph before they were joined.
     n_features_in_ : int
@@ -134,13 +146,15 @@ class PatchEigenmaps(PatchEmbedding):
         self,
         n_components: int = 2,
         *,
-        n_neighbors: int | float | str = 15,
+        n_neighbors: int | float | str | None = 15,
+        radius: float | None = None,
         dissimilarity: Any = "kl",
         kernel_width: float | str = "auto",
         laplacian: str = "random_walk",
         diffusion_time: int | None = None,
         label_rule: str | None = None,
         include_center: bool = True,
+        adaptive_patches: bool = False,
         covariance: str = "full",
         n_directions: float | None = None,
         shrinkage: float | str = 0.1,
@@ -152,12 +166,14 @@ class PatchEigenmaps(PatchEmbedding):
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
+        self.radius = radius
         self.dissimilarity = dissimilarity
         self.kernel_width = kernel_width
         self.laplacian = laplacian
         self.diffusion_time = diffusion_time
         self.label_rule = label_rule
         self.include_center = include_center
+        self.adaptive_patches = adaptive_patches
         self.covariance = covariance
         self.n_directions = n_directions
         self.shrinkage = shrinkage
@@ -178,11 +194,10 @@ class PatchEigenmaps(PatchEmbedding):
         weights, self._zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
         matrix, degrees = laplacian(self.affinity_)
-        roots = np.ones_like(degrees)
-        if self.laplacian == "random_walk":
-            roots = np.sqrt(degrees)
-            inverse = sp.diags_array(1 / roots)
-            matrix = (inverse @ matrix @ inverse).tocsr()
+        walk = self.laplacian == "random_walk"
+        roots = np.sqrt(degrees) if walk else np.ones_like(degrees)
+        if walk:
+            matrix = scale_both_sides(matrix, 1 / roots)
         self.eigenvalues_, vectors = smallest_eigenpairs(
             matrix,
             self.n_components,
@@ -190,7 +205,10 @@ class PatchEigenmaps(PatchEmbedding):
             solver=self.eigen_solver,
             seed=self._seed(),
         )
-        vectors = vectors / roots[:, None]
+        if walk:
+            vectors = walk_coordinates(
+                vectors, self.eigenvalues_, self.affinity_, degrees
+            )
         if self.diffusion_time is None:
             return vectors
         shrunk = (1 - self.eigenvalues_) ** self.diffusion_time

@@ -30,10 +30,15 @@ class PatchIsomap(PatchEmbedding):
     ----------
     n_components : int, default=2
         Coordinates of the embedding.
-    n_neighbors : int, float or "auto", default=15
+    n_neighbors : int, float, "auto" or None, default=15
         Neighbours of a sample, itself not counted; a float is a fraction of the
         samples. "auto" fits several sizes from 4 to 40 and takes the one with the most
         trustworthy embedding.
+    radius : float or None, default=None
+        Neighbours are all samples within this distance, instead of a number of them;
+        set `n_neighbors=None` with it. A sample without any is named in a warning and
+        joined to the others by closest pairs; its patch has its nearest one. A new
+        sample without any is placed by its nearest training sample, with a warning.
     dissimilarity : str or callable, default="kl"
         Length of an edge. "euclidean" compares the samples; "kl",
         "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"
@@ -54,6 +59,11 @@ class PatchIsomap(PatchEmbedding):
         between classes. An unlabelled end leaves an edge as it is.
     include_center : bool, default=True
         Whether a sample is a point of its own patch.
+    adaptive_patches : bool, default=False
+        Whether patches are smaller where the samples curve: each keeps its nearest
+        points in inverse proportion to how much tangent spaces turn around it, if that
+        is more than in half of the patches, and at least a third of them. A new
+        sample's patch has the size of its nearest training sample's.
     covariance : {"full", "diagonal", "robust"}, default="full"
         Model of a patch: "diagonal" keeps variances only; "robust" takes the spatial
         median for the mean and pulls in the farther half of the points.
@@ -91,8 +101,10 @@ class PatchIsomap(PatchEmbedding):
         sample.
     landmarks_ : int array (n_landmarks,) or None
         Which samples they are, ascending; None if every sample is one.
-    n_neighbors_ : int
-        Neighbours used.
+    n_neighbors_ : int or None
+        Neighbours used, where a number of them was asked for.
+    patch_sizes_ : int array (n_samples,) or None
+        Neighbours in every patch; None where samples are compared, not patches.
     n_connected_components_ : int
         Components of the neighbour graph before they were joined.
     n_features_in_ : int
@@ -133,11 +145,13 @@ class PatchIsomap(PatchEmbedding):
         self,
         n_components: int = 2,
         *,
-        n_neighbors: int | float | str = 15,
+        n_neighbors: int | float | str | None = 15,
+        radius: float | None = None,
         dissimilarity: Any = "kl",
         n_landmarks: int | str | None = "auto",
         label_rule: str | None = None,
         include_center: bool = True,
+        adaptive_patches: bool = False,
         covariance: str = "full",
         n_directions: float | None = None,
         shrinkage: float | str = 0.1,
@@ -149,10 +163,12 @@ class PatchIsomap(PatchEmbedding):
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
+        self.radius = radius
         self.dissimilarity = dissimilarity
         self.n_landmarks = n_landmarks
         self.label_rule = label_rule
         self.include_center = include_center
+        self.adaptive_patches = adaptive_patches
         self.covariance = covariance
         self.n_directions = n_directions
         self.shrinkage = shrinkage

@@ -31,10 +31,15 @@ class PatchLLE(PatchEmbedding):
     ----------
     n_components : int, default=2
         Coordinates of the embedding.
-    n_neighbors : int, float or "auto", default=15
+    n_neighbors : int, float, "auto" or None, default=15
         Neighbours of a sample, itself not counted; a float is a fraction of the
         samples. "auto" fits several sizes from 4 to 40 and takes the one with the most
         trustworthy embedding.
+    radius : float or None, default=None
+        Neighbours are all samples within this distance, instead of a number of them;
+        set `n_neighbors=None` with it. A sample without any is named in a warning and
+        joined to the others by closest pairs; its patch has its nearest one. A new
+        sample without any is placed by its nearest training sample, with a warning.
     dissimilarity : str or callable, default="kl"
         Dissimilarity of an edge. "euclidean" compares the samples; "kl",
         "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"
@@ -52,6 +57,11 @@ class PatchLLE(PatchEmbedding):
         between classes. An unlabelled end leaves an edge as it is.
     include_center : bool, default=True
         Whether a sample is a point of its own patch.
+    adaptive_patches : bool, default=False
+        Whether patches are smaller where the samples curve: each keeps its nearest
+        points in inverse proportion to how much tangent spaces turn around it, if that
+        is more than in half of the patches, and at least a third of them. A new
+        sample's patch has the size of its nearest training sample's.
     covariance : {"full", "diagonal", "robust"}, default="full"
         Model of a patch: "diagonal" keeps variances only; "robust" takes the spatial
         median for the mean and pulls in the farther half of the points.
@@ -85,8 +95,10 @@ class PatchLLE(PatchEmbedding):
         Reconstruction weights; every row sums to 1.
     eigenvalues_ : array (n_components,)
         Eigenvalues of (I-W)ᵀ(I-W) after the trivial one, ascending.
-    n_neighbors_ : int
-        Neighbours used.
+    n_neighbors_ : int or None
+        Neighbours used, where a number of them was asked for.
+    patch_sizes_ : int array (n_samples,) or None
+        Neighbours in every patch; None where samples are compared, not patches.
     n_connected_components_ : int
         Components of the neighbour graph before they were joined.
     n_features_in_ : int
@@ -124,11 +136,13 @@ class PatchLLE(PatchEmbedding):
         self,
         n_components: int = 2,
         *,
-        n_neighbors: int | float | str = 15,
+        n_neighbors: int | float | str | None = 15,
+        radius: float | None = None,
         dissimilarity: Any = "kl",
         reg: float = 1e-3,
         label_rule: str | None = None,
         include_center: bool = True,
+        adaptive_patches: bool = False,
         covariance: str = "full",
         n_directions: float | None = None,
         shrinkage: float | str = 0.1,
@@ -140,10 +154,12 @@ class PatchLLE(PatchEmbedding):
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
+        self.radius = radius
         self.dissimilarity = dissimilarity
         self.reg = reg
         self.label_rule = label_rule
         self.include_center = include_center
+        self.adaptive_patches = adaptive_patches
         self.covariance = covariance
         self.n_directions = n_directions
         self.shrinkage = shrinkage

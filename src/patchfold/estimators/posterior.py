@@ -12,9 +12,16 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .._validation import Float, Integer, OneOf, Several, check_parameters
+from .._validation import (
+    Float,
+    Integer,
+    OneOf,
+    Several,
+    check_parameters,
+    check_samples,
+)
 from ..exceptions import LabelBlendWarning, warn
 from ..labels import UNLABELLED
 from ..posterior.classes import encode_classes
@@ -84,10 +91,9 @@ class PatchPosterior(
         number of samples.
     neighbors_algorithm : {"auto", "exact", "approximate"} or KNN transformer, \
 default="auto"
-        How neighbours within a class are found. "auto" is exact up to 5,000 rows of a
-        class; beyond, 5,000 of them, spread evenly, give the patches, so that cost is
-        linear in samples. A transformer, such as an approximate search, is cloned for
-        every class.
+        How neighbours within a class are found. "auto" is exact; of more than 5,000
+        rows of a class, 5,000 spread evenly give the patches, so that cost is linear.
+        A transformer, such as an approximate search, is cloned for every class.
     n_jobs : int, default=None
         Number of threads; does not change the result.
 
@@ -110,10 +116,6 @@ default="auto"
         Weight of every column by Relief.
     n_features_in_ : int
         Number of columns seen in `fit`.
-
-    See Also
-    --------
-    PatchEigenmaps : `klap` uses labels too, in the graph.
 
     Notes
     -----
@@ -202,7 +204,7 @@ default="auto"
             The fitted estimator.
         """
         check_parameters(self)
-        X = validate_data(self, X, dtype=np.float64, copy=True)
+        X = check_samples(self, X, reset=True, copy=True)
         codes, self.classes_ = encode_classes(y, X.shape[0], type(self).__name__)
         if self.n_components > self.classes_.size:
             raise ValueError(
@@ -362,7 +364,7 @@ default="auto"
 
     def _check_queries(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=np.float64)
+        return check_samples(self, X, reset=False)
 
     def _settings(self) -> Settings:
         return Settings(

@@ -51,9 +51,20 @@ class OwnMethod:
 
 OWN = {
     "ELAP": OwnMethod(elap(), grid={"kernel_width": HONEST_WIDTHS}),
+    "ELAP-POINTS": OwnMethod(
+        elap(dissimilarity="euclidean"), grid={"kernel_width": HONEST_WIDTHS}
+    ),
     "PELLE": OwnMethod(pelle()),
     "KLAP": OwnMethod(
         klap(),
+        sizes=HONEST_FRACTIONS,
+        grid={"kernel_width": HONEST_WIDTHS},
+        supervised=True,
+    ),
+    # KLAP's rule on lengths instead of curvatures: the length itself within a class,
+    # twice as long between classes.
+    "KLAP-POINTS": OwnMethod(
+        klap(dissimilarity="euclidean", label_rule="entropic"),
         sizes=HONEST_FRACTIONS,
         grid={"kernel_width": HONEST_WIDTHS},
         supervised=True,

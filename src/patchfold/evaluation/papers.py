@@ -161,6 +161,7 @@ PAPERS = {
                 *("RAW", "PCA", "KPCA", "ISOMAP", "LLE", "HLLE", "LTSA", "LAP"),
                 *("TSNE", "UMAP", "SUMAP", "LDA", "NCA", "SPCA"),
                 *("ISOMAP-KL", "ELAP", "PELLE", "KLAP", "CAUCHY"),
+                *("ELAP-POINTS", "KLAP-POINTS"),
             ),
             (
                 Table("1", _HONEST, "mean_accuracy_4", sets_of=_ALL_SETS),
@@ -170,6 +171,8 @@ PAPERS = {
             protocol="honest",
             unranked={
                 "RAW": "not two-dimensional",
+                "ELAP-POINTS": "the Euclidean twin of ELAP",
+                "KLAP-POINTS": "the Euclidean twin of KLAP",
                 "POSTERIOR-POINTS": "a variant of POSTERIOR",
                 "POSTERIOR-BLEND": "a variant of POSTERIOR",
             },

@@ -13,12 +13,14 @@ start: a higher J elsewhere is worse, so there are no restarts.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
-from .._types import Pairs
+from .._types import EdgeList, Pairs
+from ..graph import laplacian
 from ..objectives import Decay
 from .spectral import capped_ratio
 
@@ -70,16 +72,26 @@ class Objective:
         i, j = self.pairs.source, self.pairs.target
         s = _squared(R, i, j)
         a = -self.weights * self.decay.slope(s, self.sigma)
-        if self.min_distance:
-            near_i, near_j = self._crowded(R)
-            shortfall = 1 - _squared(R, near_i, near_j) / self.min_distance**2
-            push = 2 * self.weights.mean() * shortfall / self.min_distance**2
-            i, j = np.concatenate([i, near_i]), np.concatenate([j, near_j])
-            a = np.concatenate([a, -push])
-        n = self.pairs.n_samples
-        half = sp.coo_array((a, (i, j)), shape=(n, n)).tocsr()
-        whole = half + half.T
-        return (sp.diags_array(whole.sum(axis=1)) - whole).tocsr()
+        pattern, n = self._pattern, self.pairs.n_samples
+        data = -np.append(a, 0.0)[pattern.data]
+        data[pattern.data == a.size] = np.bincount(i, a, n) + np.bincount(j, a, n)
+        pull = sp.csr_array((data, pattern.indices, pattern.indptr), shape=(n, n))
+        if not self.min_distance:
+            return pull
+        i, j = self._crowded(R)
+        shortfall = 1 - _squared(R, i, j) / self.min_distance**2
+        push = 2 * self.weights.mean() * shortfall / self.min_distance**2
+        half = sp.coo_array((push, (i, j)), shape=(n, n)).tocsr()
+        return pull - laplacian(half + half.T)[0]
+
+    @cached_property
+    def _pattern(self) -> sp.csr_array:
+        """Which edge every entry of L_A is; on the diagonal, the number of edges."""
+        n_edges, n = self.weights.size, self.pairs.n_samples
+        edges = EdgeList(self.pairs, np.arange(1, n_edges + 1)).to_csr()
+        whole = (edges + (n_edges + 1) * sp.eye_array(n, dtype=np.int64)).tocsr()
+        whole.data -= 1
+        return whole
 
     def _crowded(self, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         near = cKDTree(R).query_pairs(self.min_distance, output_type="ndarray")

@@ -359,12 +359,14 @@ def nystrom(
     total = relative.sum(axis=1, keepdims=True)
     mean = np.einsum("qk,qkd->qd", relative / total, embedding[neighbors])
     if normalized:
-        gap = 1 - eigenvalues
-        return mean / np.where(
-            np.abs(gap) < SMALLEST_GAP, np.copysign(SMALLEST_GAP, gap), gap
-        )
+        return mean / keep_from_zero(1 - eigenvalues)
     pull = capped_ratio(eigenvalues, np.exp(strongest) * total)
     return mean / (1 - pull)
+
+
+def keep_from_zero(gap: np.ndarray) -> np.ndarray:
+    """Return 1 - λ at least `SMALLEST_GAP` away from 0."""
+    return np.where(np.abs(gap) < SMALLEST_GAP, np.copysign(SMALLEST_GAP, gap), gap)
 
 
 def capped_ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:

@@ -1,0 +1,175 @@
+"""The first two stages of every estimator: who is near whom, and their patches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._memory import require_graph_memory
+from .._types import Neighborhoods, RaggedNeighborhoods
+from ..dissimilarity import Dissimilarity
+from ..neighbors import choose_search, find_neighbors, find_query_neighbors
+from ..patch_sizes import sizes_by_curvature, tangent_turning
+from ..patches import Patches
+from ..radius_search import (
+    add_nearest,
+    expected_count,
+    refuse_loneliness,
+    search_within,
+    warn_of_lonely_queries,
+)
+from ..ragged import fit_neighborhoods
+from ..span import Span, find_span, is_wide
+from ..sweep import SharedStages
+
+
+class PatchStage:
+    """Neighbours by number or by radius, and patches of them; what `fit` begins with.
+
+    Subclasses have the parameters, and set `_train_X`, `_variance` and `n_neighbors_`.
+    """
+
+    n_neighbors_: int | None
+    radius: float | None
+    dissimilarity: Any
+    include_center: bool
+    adaptive_patches: bool
+    covariance: str
+    n_directions: float | None
+    shrinkage: float | str
+    ridge: float
+    neighbors_algorithm: Any
+    n_jobs: int | None
+    _train_X: np.ndarray
+    _variance: float
+    _span: Span | None
+    patch_sizes_: Any
+
+    def _check_room(self, X: np.ndarray, dissimilarity: Dissimilarity) -> None:
+        """Refuse a graph that the machine cannot hold."""
+        needs = dissimilarity.needs_gaussians, dissimilarity.needs_points
+        wide = self._spans_little(X, dissimilarity)
+        if self.radius is None:
+            require_graph_memory(X, self.n_neighbors_, *needs, wide=wide)
+        else:
+            count = max(1, expected_count(X, self.radius))
+            require_graph_memory(X, count, *needs, parameter="radius", wide=wide)
+
+    def _find_neighbors(
+        self, X: np.ndarray, shared: SharedStages | None
+    ) -> Neighborhoods | RaggedNeighborhoods | None:
+        """Find who is near whom; None if everybody is (`n_neighbors=None`)."""
+        self._search, self._has_twins = None, True
+        near: Neighborhoods | RaggedNeighborhoods
+        if self.radius is not None:
+            own = np.arange(X.shape[0])
+            near = search_within(X, X, self.radius, own=own, n_jobs=self.n_jobs)
+            if not near.counts.any():
+                found = add_nearest(near, X, X, own=own, n_jobs=self.n_jobs)
+                refuse_loneliness(found.distances.min(), self.radius)
+        elif self.n_neighbors_ is None:
+            return None
+        elif shared is not None:
+            self._search = shared.search
+            near = shared.neighbors.first(self.n_neighbors_)
+        else:
+            self._search = choose_search(
+                self.neighbors_algorithm, X, self.n_neighbors_, n_jobs=self.n_jobs
+            )
+            near = find_neighbors(
+                X, self.n_neighbors_, algorithm=self._search, n_jobs=self.n_jobs
+            )
+        self._has_twins = bool((near.nearest[1] == 0).any())
+        return near
+
+    def _find_query_neighbors(
+        self, X: np.ndarray
+    ) -> Neighborhoods | RaggedNeighborhoods:
+        """Find the training samples near new ones; never none."""
+        if self.radius is not None:
+            near = search_within(X, self._train_X, self.radius, n_jobs=self.n_jobs)
+            near = add_nearest(near, X, self._train_X, n_jobs=self.n_jobs)
+            warn_of_lonely_queries(near.nearest[1], self.radius)
+            return near
+        return find_query_neighbors(
+            X,
+            self._train_X,
+            self.n_neighbors_ or self._train_X.shape[0],
+            search=self._search,
+            n_jobs=self.n_jobs,
+        )
+
+    def _choose_patches(
+        self, X: np.ndarray, near: Neighborhoods | RaggedNeighborhoods
+    ) -> Neighborhoods | RaggedNeighborhoods:
+        """Choose the neighbours that make the patch of every training sample."""
+        if isinstance(near, RaggedNeighborhoods):
+            own = np.arange(X.shape[0])
+            near = add_nearest(near, X, X, own=own, n_jobs=self.n_jobs)
+        self.patch_sizes_ = near.counts
+        if self.adaptive_patches:
+            curvature = tangent_turning(
+                X,
+                near,
+                include_center=self.include_center,
+                n_directions=self.n_directions,
+                n_jobs=self.n_jobs,
+            )
+            self.patch_sizes_ = sizes_by_curvature(curvature, near.counts)
+            near = near.keep(self.patch_sizes_)
+        return near
+
+    def _spans_little(self, X: np.ndarray, dissimilarity: Dissimilarity) -> bool:
+        """Say whether patches may be seen in the space that the samples span.
+
+        Not with identical samples: rounding would part them.
+        """
+        return (
+            dissimilarity.isometric and self.covariance == "full" and is_wide(*X.shape)
+        )
+
+    def _fit_patches(
+        self,
+        dissimilarity: Dissimilarity,
+        centers: np.ndarray,
+        near: Neighborhoods | RaggedNeighborhoods | None,
+        shared: SharedStages | None = None,
+    ) -> Patches:
+        """Fit the patches of training or new samples, from training neighbours."""
+        if not dissimilarity.needs_gaussians:
+            return Patches(center=centers)
+        if near is None:
+            raise ValueError(
+                "n_neighbors=None compares all pairs of samples, but patches need "
+                f"neighbours: set n_neighbors, or dissimilarity='euclidean' instead of "
+                f"{self.dissimilarity!r}."
+            )
+        regularized = dissimilarity.regularized
+        settings: dict[str, Any] = {
+            "shrinkage": self.shrinkage if regularized else 0.0,
+            "ridge": self.ridge if regularized else 0.0,
+            "variance": self._variance,
+            "covariance": self.covariance,
+            "n_directions": self.n_directions or dissimilarity.n_directions,
+            "keep_points": dissimilarity.needs_points,
+            "n_jobs": self.n_jobs,
+        }
+        X = self._train_X
+        if centers is X:
+            wide = self._spans_little(X, dissimilarity) and not self._has_twins
+            self._span = find_span(X) if wide else None
+        if self._span is not None:
+            settings["n_features"] = X.shape[1]
+            own = centers is X
+            X = self._span.samples
+            centers = X if own else self._span.locate(centers)
+        elif shared is not None and isinstance(near, Neighborhoods):
+            return shared.patches.fit(near.indices.shape[1], **settings)
+        return fit_neighborhoods(
+            centers,
+            X,
+            near,
+            include_center=self.include_center,
+            **settings,
+        )

@@ -1,0 +1,112 @@
+"""Samples with many more features than samples -> coordinates in the space they span.
+
+n samples lie in n dimensions, whatever the number m of their features. In an
+orthonormal basis of these, distances and inner products stay what they are, and a patch
+of p points is p x n numbers instead of p x m. Across them a patch has no spread but the
+isotropic part that regularisation adds, which a dissimilarity knows in closed form; it
+must only be told m.
+
+A new sample lies in these dimensions and one more, its own. It is compared with
+training samples only, which are 0 there, so one column is enough for all new samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+ORTHOGONAL = 0.1
+"""Inner products of a first basis up to this far from those of an orthonormal one are
+mended by a second round; beyond, samples depend too much on each other."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """An orthonormal basis of wide samples, and where they lie in it.
+
+    Attributes
+    ----------
+    mean : array (m,)
+        Origin: the mean of the samples.
+    basis : array (m, n - 1)
+        Orthonormal columns.
+    samples : array (n, n)
+        Coordinates of the samples. The last, across the basis, is 0.
+    """
+
+    mean: np.ndarray
+    basis: np.ndarray
+    samples: np.ndarray
+
+    def locate(self, queries: np.ndarray) -> np.ndarray:
+        """Return the coordinates (q, n) of new samples (q, m).
+
+        The last is the distance from the space: of one query it is true, but two
+        queries may be apart although it is equal.
+        """
+        gaps = queries - self.mean
+        along = gaps @ self.basis
+        gaps -= along @ self.basis.T
+        return np.column_stack([along, np.linalg.norm(gaps, axis=1)])
+
+
+def is_wide(n_samples: int, n_features: int) -> bool:
+    """Say whether samples span less than half of their space.
+
+    Then two patches, of n points at most, and the gap between their means do too.
+    """
+    return n_features > 2 * n_samples + 1
+
+
+def find_span(X: np.ndarray) -> Span:
+    """Return coordinates of the samples in the space they span.
+
+    They are off by a few units of rounding of a sample's distance from the mean. Inner
+    products of samples would take the place of coordinates, but lose half of the
+    digits of what is small.
+
+    Parameters
+    ----------
+    X : array (n, m)
+        Samples, n <= m.
+
+    Returns
+    -------
+    Span
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0, 0, 0, 1], [0, 0, 3, 0, 1]])
+    >>> span = find_span(X)
+    >>> np.round(np.ptp(span.samples, axis=0), 6).tolist()
+    [3.0, 0.0]
+    >>> np.round(span.locate(np.array([[0.0, 4, 1.5, 0, 1]])), 6)[0, -1].item()
+    4.0
+    """
+    mean = X.mean(axis=0)
+    gaps = X - mean
+    basis = _orthonormal(gaps[:-1])  # the last is minus the sum of the others
+    samples = np.zeros((X.shape[0], basis.shape[1] + 1))
+    samples[:, :-1] = gaps @ basis
+    return Span(mean, basis, samples)
+
+
+def _orthonormal(rows: np.ndarray) -> np.ndarray:
+    """Return orthonormal columns that span these rows.
+
+    By Cholesky's factorisation, twice: matrix products alone, several times as fast as
+    Householder's, and as exact while it goes well.
+    """
+    basis = rows.T
+    try:
+        for _ in range(2):
+            upper = np.linalg.cholesky(basis.T @ basis, upper=True)
+            basis = basis @ np.linalg.inv(upper)
+        # The second factor says how far from orthonormal the first round had ended.
+        if abs(upper - np.eye(upper.shape[0])).max() <= ORTHOGONAL:
+            return basis
+    except np.linalg.LinAlgError:
+        pass
+    return np.linalg.qr(rows.T)[0]
