@@ -6,11 +6,20 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from patchfold._types import Neighborhoods
 from patchfold.bench import report, rows
 from patchfold.bench.loops import elap_loop, klap_loop
 from patchfold.bench.measure import Measurement, measure
-from patchfold.bench.rows import Growth, Result, Versus, compare, judge
-from patchfold.bench.tasks import TASKS, gaussians
+from patchfold.bench.rows import (
+    Growth,
+    Limit,
+    Result,
+    Versus,
+    compare,
+    judge,
+    time_limit,
+)
+from patchfold.bench.tasks import TASKS, gaussians, neighbor_recall
 from patchfold.cli import app
 from patchfold.evaluation.released import elap_released, klap_released
 
@@ -45,7 +54,7 @@ def test_the_klap_loop_is_the_released_script():
 def test_every_row_names_tasks_that_exist():
     for row in rows.VERSUS:
         assert {row.ours, row.peer} <= set(TASKS)
-    assert {row.task for row in rows.GROWTH} <= set(TASKS)
+    assert {row.task for row in (*rows.GROWTH, *rows.LIMITS)} <= set(TASKS)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +65,18 @@ def test_a_task_can_be_called_again(name):
     call = TASKS[name](60, 1)
     call()
     call()
+
+
+def test_the_exact_search_finds_every_neighbour(monkeypatch):
+    assert neighbor_recall(300, n_rows=50) == 1.0
+    monkeypatch.setattr("patchfold.bench.tasks.find_neighbors", _the_next_ones)
+    assert 0 < neighbor_recall(300, n_rows=50) < 0.2
+
+
+def _the_next_ones(X, n_neighbors, n_jobs):
+    n = X.shape[0]
+    following = (np.arange(n)[:, None] + np.arange(1, n_neighbors + 1)) % n
+    return Neighborhoods(following, np.ones(following.shape))
 
 
 def test_a_measurement_is_made_in_another_process():
@@ -99,6 +120,28 @@ class TestVerdicts:
         monkeypatch.setattr(rows, "measure", fail)
         assert compare(self.row).verdict == "failed: MemoryError: too much"
 
+    @pytest.mark.parametrize(
+        ("seconds", "found", "verdict"),
+        [
+            (1.0, 0.98, "met; recall 0.980"),
+            (1.0, 0.96, "not met; recall 0.960"),
+            (3.0, 0.98, "not met; recall 0.980"),
+        ],
+    )
+    def test_a_search_must_be_fast_and_find(
+        self, clock, monkeypatch, seconds, found, verdict
+    ):
+        clock([took(seconds), took(4.0)])
+        monkeypatch.setattr(rows, "neighbor_recall", lambda n, n_jobs: found)
+        row = Versus("a", "ours", "theirs", 100, 0.5, 10, recall=0.97)
+        assert compare(row).verdict == verdict
+
+    @pytest.mark.parametrize(("seconds", "verdict"), [(0.4, "met"), (0.6, "not met")])
+    def test_by_the_clock(self, clock, seconds, verdict):
+        clock([took(seconds)])
+        result = time_limit(Limit("help", "a task", 0.5))
+        assert (result.ours_s, result.ratio, result.verdict) == (seconds, None, verdict)
+
     def test_growth_is_the_exponent_of_the_last_two_sizes(self):
         row = Growth("a", "a task", (), 1.15, ())
         points = [took(9.0, 1), took(1.0, 100), took(10.0, 1000)]
@@ -118,6 +161,7 @@ def short_table(monkeypatch):
     left_out = Versus("two", "nothing", "nothing", 5, 100, None)
     growth = Growth("three", "nothing", (2, 4), 100, (2, 4))
     monkeypatch.setattr(report, "VERSUS", (versus, left_out))
+    monkeypatch.setattr(report, "LIMITS", (Limit("help", "nothing", 100, 1),))
     monkeypatch.setattr(report, "GROWTH", (growth,))
 
 
@@ -136,7 +180,7 @@ def test_the_command_prints_the_table_and_writes_it(tmp_path):
     ]
     with open(out / "bench.csv", encoding="utf-8") as file:
         written = list(csv.DictReader(file))
-    assert [row["what"] for row in written] == ["one", "two", "three"]
+    assert [row["what"] for row in written] == ["one", "two", "help", "three"]
     assert float(written[0]["ours_s"]) > 0
     with open(out / "growth.csv", encoding="utf-8") as file:
         assert [row["n"] for row in csv.DictReader(file)] == ["2", "4"]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .._files import write_bytes, write_text
 from .measure import Measurement
-from .rows import GROWTH, VERSUS, Result, compare, grow, judge
+from .rows import GROWTH, LIMITS, VERSUS, Result, compare, grow, judge, time_limit
 
 Progress = Callable[[int, int], None]
 
@@ -45,12 +45,16 @@ def run_bench(
     conditions = describe_machine(quick, n_jobs)
     results: list[Result] = []
     points: list[Measurement] = []
-    total = len(VERSUS) + len(GROWTH)
+    total = len(VERSUS) + len(LIMITS) + len(GROWTH)
     for done, versus in enumerate(VERSUS):
         progress(done, total)
         results.append(compare(versus, quick=quick, n_jobs=n_jobs))
         _write_tables(out, results, points, conditions)
-    for done, growth in enumerate(GROWTH, start=len(VERSUS)):
+    for done, limit in enumerate(LIMITS, start=len(VERSUS)):
+        progress(done, total)
+        results.append(time_limit(limit, quick=quick, n_jobs=n_jobs))
+        _write_tables(out, results, points, conditions)
+    for done, growth in enumerate(GROWTH, start=len(VERSUS) + len(LIMITS)):
         progress(done, total)
         curve: list[Measurement] = []
         failure = ""
@@ -126,7 +130,9 @@ def _write_tables(
     text = (
         f"# Speed\n\n{conditions}\n\nA ratio is our time over the peer's on the same "
         "data in the same process; of a growth row, against itself, the exponent of "
-        "n. By the clock, and in processor time of all threads.\n\n"
+        "n; of a row in seconds there is none. Recall is the share of the true "
+        "neighbours that were found. By the clock, and in processor time of all "
+        "threads.\n\n"
         f"{format_table(results)}\n"
     )
     write_text(out / "bench.md", text)

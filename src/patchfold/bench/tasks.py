@@ -13,7 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators import CauchyEmbedding, PatchEigenmaps, PatchIsomap, PatchLLE
+from ..estimators import (
+    CauchyEmbedding,
+    PatchEigenmaps,
+    PatchIsomap,
+    PatchLLE,
+    PatchPosterior,
+)
+from ..exact_search import search_all
+from ..neighbors import find_neighbors
 from ..recipes import elap, isomap_kl, klap
 from ..sweep import fit_sweep
 
@@ -41,6 +49,15 @@ def gaussians(n: int, m: int = 12) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(n, m)) + 2 * y[:, None], y
 
 
+def classes(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return ten classes of two clusters each, in 20 features."""
+    from sklearn.datasets import make_classification
+
+    return make_classification(
+        n, 20, n_informative=8, n_classes=10, n_clusters_per_class=2, random_state=0
+    )
+
+
 def wide(n: int) -> np.ndarray:
     """Return a gene expression set of n samples, or low-rank data shaped like images.
 
@@ -59,6 +76,16 @@ def wide(n: int) -> np.ndarray:
         return np.asarray(load(name).data, dtype=float)
     except (OSError, ValueError):
         return rng.normal(size=(n, m))
+
+
+def neighbor_recall(n: int, n_jobs: int | None = None, n_rows: int = 1000) -> float:
+    """Return the share of true neighbours that a fit finds, of a sample of rows."""
+    X = noisy_roll(n)
+    found = find_neighbors(X, N_NEIGHBORS, n_jobs=n_jobs).indices
+    rows = np.random.default_rng(1).permutation(n)[:n_rows]
+    true = search_all(X[rows], X, N_NEIGHBORS, own=rows, n_jobs=n_jobs).indices
+    same = found[rows][:, :, None] == true[:, None, :]
+    return float(same.any(axis=2).mean())
 
 
 def _ours(
@@ -149,6 +176,21 @@ def _separate_fits(n: int, n_jobs: int) -> Call:
     return lambda: [PatchEigenmaps(n_neighbors=k, n_jobs=n_jobs).fit(X) for k in SWEEP]
 
 
+def _classifying(make: Callable[[int], Any]) -> Task:
+    def task(n: int, n_jobs: int) -> Call:
+        X, y = classes(n)
+        model = make(n_jobs)
+        return lambda: model.fit(X, y)
+
+    return task
+
+
+def _nca(n_jobs: int) -> Any:
+    from sklearn.neighbors import NeighborhoodComponentsAnalysis
+
+    return NeighborhoodComponentsAnalysis(n_components=2, random_state=0)
+
+
 def _python(*arguments: str) -> Task:
     def task(n: int, n_jobs: int) -> Call:
         return lambda: subprocess.run(
@@ -166,6 +208,8 @@ TASKS: dict[str, Task] = {
     "PatchEigenmaps": _ours(PatchEigenmaps),
     "PatchLLE": _ours(PatchLLE),
     "PatchLLE, wide": _ours(PatchLLE, wide),
+    "PatchPosterior": _classifying(lambda n_jobs: PatchPosterior(n_jobs=n_jobs)),
+    "NeighborhoodComponentsAnalysis": _classifying(_nca),
     "Isomap": _theirs("Isomap"),
     "SpectralEmbedding": _theirs("SpectralEmbedding", affinity="nearest_neighbors"),
     "LocallyLinearEmbedding": _theirs("LocallyLinearEmbedding"),
