@@ -151,11 +151,10 @@ def test_a_failing_write_leaves_the_old_picture_alone(tmp_path, capsys, monkeypa
     picture = tmp_path / "a.png"
     picture.write_bytes(b"old")
 
-    def fill_the_disk(figure, path):
-        path.write_bytes(PNG)
+    def fill_the_disk(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", fill_the_disk)
+    monkeypatch.setattr("os.fsync", fill_the_disk)
     assert demo.main(["--out", str(picture)]) == 2
     assert "a.png: No space left on device." in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]

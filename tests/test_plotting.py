@@ -1,15 +1,25 @@
 """Pictures: what is drawn, where, and what is refused."""
 
+import io
 import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from patchfold import plotting
-from patchfold.plotting import plot_embedding, plot_neighbors_sweep, plot_order
+import patchfold as pf
+from patchfold.plotting import (
+    MAX_CLASSES,
+    plot_embedding,
+    plot_graph,
+    plot_neighbors_sweep,
+    plot_order,
+    plot_patches,
+)
+from patchfold.plotting._style import group_classes
 from patchfold.selection import NeighborSelection
 
 POINTS = np.random.default_rng(0).normal(size=(12, 3))
@@ -74,8 +84,8 @@ def test_unlabelled_samples_are_drawn_first_in_grey(ax):
 
 
 def test_as_many_looks_as_classes_are_allowed():
-    n = plotting.MAX_CLASSES
-    groups = plotting._group(np.arange(n), None, n)
+    n = MAX_CLASSES
+    groups = group_classes(np.arange(n), None, n)
     assert len({(color, marker) for _, _, color, marker in groups}) == n
 
 
@@ -189,3 +199,177 @@ def test_a_sweep_without_folds_has_no_error_to_draw():
     selection = NeighborSelection(np.array([5, 9]), np.array([[0.5], [0.7]]), "trust")
     ax = plot_neighbors_sweep(selection, ax=Figure().subplots())
     assert not ax.collections
+
+
+# --- Graphs ---------------------------------------------------------------------------
+
+
+def path_graph():
+    """Three samples in a row: lengths 5 and 0, the zero stored."""
+    entries = ([5.0, 5.0, 0.0, 0.0], ([0, 1, 1, 2], [1, 0, 2, 1]))
+    return sp.coo_array(entries, shape=(3, 3)).tocsr()
+
+
+def test_every_edge_is_drawn_once_the_most_unlike_last(ax):
+    points = np.array([[0.0, 9, 0], [1, 9, 2], [3, 9, 1]])
+    assert plot_graph(path_graph(), points, components=(0, 2), ax=ax, title="G") is ax
+    assert ax.get_title(loc="left") == "G"
+    lines, dots = ax.collections
+    assert lines.get_segments()[0].tolist() == [[1, 2], [3, 1]]
+    assert lines.get_segments()[1].tolist() == [[0, 0], [1, 2]]
+    assert lines.get_array().tolist() == [0, 5]
+    assert dots.get_offsets().tolist() == [[0, 0], [1, 2], [3, 1]]
+
+
+def test_dark_edges_are_the_unlike_ones_and_a_few_do_not_fade_the_rest(ax):
+    n = 101
+    lengths = np.r_[np.arange(1.0, n - 1), 1e6]
+    graph = sp.diags_array([lengths], offsets=[1], shape=(n, n)).tocsr()
+    plot_graph(graph, np.random.default_rng(0).normal(size=(n, 2)), ax=ax)
+    lines = ax.collections[0]
+    assert lines.get_clim() == pytest.approx(np.quantile(lengths, [0.02, 0.98]))
+    FigureCanvasAgg(ax.figure).draw()
+    light = lines.get_edgecolor()[:, :3].sum(axis=1)
+    assert light[0] > light[50] > light[-1]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "extend"), [([1.0, 1.0], "neither"), ([1.0, 2.0], "both")]
+)
+def test_the_colour_bar_says_what_and_points_where_edges_lie_beyond(lengths, extend):
+    graph = sp.diags_array([lengths], offsets=[1], shape=(3, 3)).tocsr()
+    ax = plot_graph(graph, POINTS[:3], ax=Figure().subplots(), label="KL")
+    (bar,) = (other for other in ax.figure.axes if other is not ax)
+    assert bar.get_ylabel() == "KL"
+    assert ax.collections[0].colorbar.extend == extend
+
+
+def test_a_graph_without_a_colour_bar_takes_classes_on_top(ax):
+    plot_graph(path_graph(), POINTS[:3], ax=ax, colorbar=False)
+    assert ax.figure.axes == [ax]
+    plot_embedding(POINTS[:3], [0, 1, 1], ax=ax)
+    lines, dots, *classes = ax.collections
+    assert min(part.get_zorder() for part in classes) > dots.get_zorder()
+    assert dots.get_zorder() > lines.get_zorder()
+
+
+def test_a_graph_of_a_fitted_estimator_on_its_features_and_new_axes(iris):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    X = iris[0]
+    model = pf.PatchIsomap(n_neighbors=50).fit(X)
+    ax = plot_graph(model.graph_, X)
+    assert len(ax.collections[0].get_segments()) == model.graph_.nnz // 2
+    assert np.allclose(ax.collections[1].get_offsets(), X[:, :2])
+    plt.close(ax.figure)
+
+
+@pytest.mark.parametrize(
+    ("graph", "points", "message"),
+    [
+        (np.eye(3), POINTS[:3], "must be a sparse array .* Got ndarray instead"),
+        (path_graph(), POINTS[:4], r"each of the 4 points. Got shape \(3, 3\)"),
+        (path_graph(), POINTS[:3, :1], r"points must have .* Got shape \(3, 1\)"),
+    ],
+)
+def test_graphs_that_do_not_fit_their_points(ax, graph, points, message):
+    with pytest.raises(ValueError, match=message):
+        plot_graph(graph, points, ax=ax)
+
+
+# --- Patches --------------------------------------------------------------------------
+
+
+def ellipses(ax):
+    """Corners of all ellipses, class by class."""
+    return [path.vertices for part in ax.collections[1::2] for path in part.get_paths()]
+
+
+@pytest.mark.parametrize("n_features", [2, 3, 8])
+def test_an_ellipse_is_the_covariance_of_a_sample_and_its_neighbours(ax, n_features):
+    X = np.random.default_rng(1).normal(size=(40, n_features))
+    assert plot_patches(X, n_neighbors=6, samples=[4, 31], n_std=2, shrinkage=0.0,
+                        components=(1, 0), ax=ax, title="P") is ax  # fmt: skip
+    assert ax.get_title(loc="left") == "P"
+    assert np.allclose(drawn(ax)[0], X[:, [1, 0]])
+    for i, corners in zip([4, 31], ellipses(ax), strict=True):
+        near = np.argsort(((X - X[i]) ** 2).sum(axis=1))[:7]
+        gap = corners - X[near][:, [1, 0]].mean(axis=0)
+        inverse = np.linalg.inv(np.cov(X[near][:, [1, 0]].T))
+        radii = np.sqrt(np.einsum("ci,ij,cj->c", gap, inverse, gap))
+        assert np.allclose(radii, 2, rtol=1e-3)  # a ridge of 1e-6 is left
+
+
+def test_settings_of_patches_are_those_of_the_estimators(ax):
+    X = np.random.default_rng(1).normal(size=(40, 2)) @ [[3, 1], [0, 1]]
+    plot_patches(X, samples=[0], covariance="diagonal", shrinkage=0.0, ax=ax)
+    (corners,) = ellipses(ax)
+    near = X[np.argsort(((X - X[0]) ** 2).sum(axis=1))[:16]]
+    half = np.ptp(corners, axis=0) / 2
+    assert np.allclose(half, 1.5 * near.std(axis=0, ddof=1), rtol=1e-2)
+    with pytest.raises(TypeError, match="shrinkag"):
+        plot_patches(X, shrinkag=0.0, ax=ax)
+
+
+def test_patches_spread_over_the_data_and_take_the_colours_of_classes(ax):
+    X = (
+        np.random.default_rng(0).normal(size=(90, 2))
+        + np.repeat([0, 20, 40], 30)[:, None]
+    )
+    plot_patches(X, np.repeat(["a", "b", "c"], 30), samples=9, n_neighbors=5, ax=ax)
+    parts = ax.collections[1::2]
+    assert sum(len(part.get_paths()) for part in parts) == 9
+    for low, part in zip([-5, 15, 35], parts, strict=True):
+        assert len(part.get_paths()) >= 2
+        for path in part.get_paths():
+            assert low < path.vertices.mean() < low + 10
+    assert len({tuple(part.get_edgecolor()[0]) for part in parts}) == 3
+    assert legend(ax) == ["a", "b", "c"]
+
+
+def test_never_more_patches_than_samples(ax):
+    plot_patches(POINTS, n_neighbors=3, samples=500, ax=ax)
+    assert len(ellipses(ax)) == len(POINTS)
+    assert ax.get_legend() is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"samples": 0}, "samples must be 1 or more. Got 0"),
+        ({"samples": [3, 12]}, r"positions from 0 to 11. Got \[3, 12\]"),
+        ({"samples": [0.5]}, "positions from 0 to 11"),
+        ({"components": (0, 3)}, "two of the 3 columns of X"),
+        ({"labels": [0, 1]}, "each of the 12 rows"),
+    ],
+)
+def test_patches_that_cannot_be_drawn(ax, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        plot_patches(POINTS, n_neighbors=3, ax=ax, **arguments)
+
+
+def test_a_new_figure_has_the_shape_of_what_it_shows():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    shapes = []
+    for stretch in ([100.0, 1.0], [1.0, 1.0], [1.0, 100.0]):
+        X = np.random.default_rng(0).uniform(size=(200, 2))
+        ax = plot_patches(X * stretch)
+        width, height = ax.figure.get_size_inches()
+        shapes.append(height / width)
+        plt.close(ax.figure)
+    assert shapes == pytest.approx([0.5, 1.0, 1.2], abs=0.03)
+
+
+def test_the_critical_difference_diagram_is_found_with_the_others():
+    assert pf.plotting.plot_critical_difference.__doc__
+
+
+def test_names_with_dollar_signs_are_words():
+    points = np.random.default_rng(0).normal(size=(6, 2))
+    figure = Figure()
+    ax = figure.subplots()
+    plot_embedding(points, [r"$\frac$", "$"] * 3, ax=ax)
+    figure.savefig(io.BytesIO())  # a formula that is none would be an error here
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert sorted(names) == ["$", r"$\frac$"]

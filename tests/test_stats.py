@@ -10,10 +10,6 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.stats import norm
 
-from patchfold.evaluation.cd_diagram import (
-    indistinguishable,
-    plot_critical_difference,
-)
 from patchfold.evaluation.published_tests import (
     PRINTED,
     PublishedPValue,
@@ -26,6 +22,10 @@ from patchfold.evaluation.stats import (
     mean_ranks,
     nemenyi,
     wilcoxon_holm,
+)
+from patchfold.plotting.critical_difference import (
+    indistinguishable,
+    plot_critical_difference,
 )
 
 pd = pytest.importorskip("pandas")

@@ -6,13 +6,12 @@ Run it with `python -m patchfold.demo`, or `make demo` in a checkout.
 from __future__ import annotations
 
 import argparse
-import os
+import io
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from ._files import write_bytes
 from .estimators import PatchEigenmaps, PatchIsomap, PatchLLE
 from .plotting import check_matplotlib, plot_embedding
 from .recipes import cauchy, elap, isomap_kl, klap, pelle
@@ -255,17 +255,6 @@ def _caption(ax: Any, method: Method, result: Result) -> None:
     ax.annotate(scores, (0, 1), (0, 6), size=10.5, color="#333333", **above)
 
 
-@contextmanager
-def whole_or_not_at_all(path: Path) -> Iterator[Path]:
-    """Lend a temporary name in the folder of `path`; rename it to `path` on success."""
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def check_target(path: Path) -> None:
     """Refuse a place where no picture can be written, before any work is done."""
     if path.suffix.lower() not in FORMATS:
@@ -334,8 +323,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error))
     figure = run()
     try:
-        with whole_or_not_at_all(out) as temporary:
-            figure.savefig(temporary)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=out.suffix.lower().lstrip("."))
+        write_bytes(out, drawn.getvalue())
     except OSError as error:
         return _fail(f"cannot write {out}: {error.strerror}.")
     print(f"\nPicture: {out}")

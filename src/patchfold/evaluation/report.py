@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from .._files import write_bytes, write_text
-from .cd_diagram import plot_critical_difference
+from ..plotting import plot_critical_difference
 from .documents import Block, Grid, Heading, Image, Paragraph, as_html, as_markdown
 from .figure_plots import as_png, caption, draw_figure, figure_title
 from .figure_records import FigureRecord, figure_path, read_figure

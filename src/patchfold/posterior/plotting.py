@@ -68,6 +68,8 @@ def plot_explanation(explanation: Explanation, *, ax: Axes | None = None) -> Axe
             for c in order
         ],
     )
+    for label in ax.get_yticklabels():
+        label.set_parse_math(False)  # names of classes are words
     ax.set_xlabel("log odds, before comparing classes")
     ax.legend(frameon=False, fontsize="small")
     return ax

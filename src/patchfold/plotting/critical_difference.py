@@ -1,7 +1,4 @@
-"""Critical-difference diagrams: mean ranks on a line, equals joined by bars.
-
-Matplotlib is optional and imported only when something is drawn.
-"""
+"""Critical-difference diagrams: mean ranks on a line, equals joined by bars."""
 
 from __future__ import annotations
 
@@ -9,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..plotting import check_matplotlib
-from .stats import critical_difference, mean_ranks
+from ..evaluation.stats import critical_difference, mean_ranks
+from ._style import check_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +59,7 @@ def plot_critical_difference(
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> from patchfold.evaluation.cd_diagram import plot_critical_difference
+    >>> from patchfold.plotting import plot_critical_difference
     >>> scores = {name: {"PCA": 0.1, "LDA": 0.2, "UMAP": 0.3} for name in "abcde"}
     >>> ax = plot_critical_difference(scores, ax=Figure().subplots(), title="Toy")
     >>> ax.get_title(loc="left")

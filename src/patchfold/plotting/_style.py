@@ -1,0 +1,146 @@
+"""What the pictures share: colours, the frame, and the check of what is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLORS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#4D4D4D",
+)
+"""Told apart with any common colour blindness (after Okabe and Ito)."""
+
+MARKERS = {
+    "o": 1.0,
+    "^": 1.1,
+    "s": 0.85,
+    "D": 0.7,
+    "v": 1.1,
+    "P": 1.15,
+    "X": 1.15,
+    "*": 1.7,
+}
+"""Marker shapes, each with the area that makes it look as large as a disc."""
+
+MAX_CLASSES = len(COLORS) * len(MARKERS)
+"""7 and 8 have no common divisor: so many classes before a look repeats."""
+
+GREY = "#B8B8B8"
+
+WIDTH = 5.5
+"""Width of a new figure, in inches."""
+
+SHAPES = 0.5, 1.2
+"""Its height, at least and at most, in units of the width."""
+
+
+def check_points(
+    table: Any, components: tuple[int, int], *, name: str = "embedding"
+) -> np.ndarray:
+    """Return two columns of a table; errors call it by `name`."""
+    table = np.asarray(table, dtype=float)
+    if table.ndim != 2 or table.shape[0] == 0 or table.shape[1] < 2:
+        remedy = ": embed with n_components=2" if name == "embedding" else ""
+        raise ValueError(
+            f"{name} must have one row per sample and two columns or more. Got shape "
+            f"{table.shape} instead{remedy}."
+        )
+    if len(components) != 2 or not all(
+        -table.shape[1] <= c < table.shape[1] for c in components
+    ):
+        raise ValueError(
+            f"components must name two of the {table.shape[1]} columns of {name}. Got "
+            f"{components!r} instead."
+        )
+    points = table[:, list(components)]
+    if not np.isfinite(points).all():
+        bad = int((~np.isfinite(points).all(axis=1)).sum())
+        raise ValueError(f"{name} has {bad} rows that are not finite numbers.")
+    return points
+
+
+def group_classes(
+    labels: Any, class_names: Any, n_samples: int
+) -> list[tuple[np.ndarray, str | None, str, str]]:
+    """Return rows, name, colour and marker of every class, in drawing order."""
+    if labels is None:
+        return [(np.arange(n_samples), None, COLORS[0], "o")]
+    labels = np.asarray(labels)
+    if labels.shape != (n_samples,):
+        raise ValueError(
+            f"labels must have one entry for each of the {n_samples} rows of embedding."
+            f" Got shape {labels.shape} instead."
+        )
+    unlabelled = np.zeros(n_samples, dtype=bool)
+    if np.issubdtype(labels.dtype, np.number):
+        unlabelled = labels == -1
+    classes = np.unique(labels[~unlabelled])
+    if len(classes) > MAX_CLASSES:
+        raise ValueError(
+            f"labels has {len(classes)} distinct values, and at most {MAX_CLASSES} can "
+            "be told apart in a picture. Are they measurements rather than classes?"
+        )
+    names = list(map(str, classes if class_names is None else class_names))
+    if len(names) != len(classes):
+        raise ValueError(
+            f"class_names must name the {len(classes)} classes of labels. Got "
+            f"{len(names)} names instead."
+        )
+    markers = list(MARKERS)
+    groups: list[tuple[np.ndarray, str | None, str, str]] = [
+        (
+            np.flatnonzero(labels == value),
+            names[c],
+            COLORS[c % len(COLORS)],
+            markers[c % len(markers)],
+        )
+        for c, value in enumerate(classes)
+    ]
+    if unlabelled.any():
+        groups.insert(0, (np.flatnonzero(unlabelled), "unlabelled", GREY, "o"))
+    return groups
+
+
+def check_matplotlib() -> None:
+    """Raise an ImportError that says how to get matplotlib, if it is not there."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            'Pictures need matplotlib: pip install "patchfold[plot]".'
+        ) from error
+
+
+def new_axes(points: np.ndarray | None = None) -> Axes:
+    """Return the axes of a new figure, of the shape of the points it is to hold."""
+    check_matplotlib()
+    import matplotlib.pyplot as plt
+
+    width, height = (1.0, 1.0) if points is None else np.ptp(points, axis=0)
+    shape = float(np.clip(height / width if width > 0 else 1.0, *SHAPES))
+    return plt.subplots(figsize=(WIDTH, WIDTH * shape), layout="constrained")[1]
+
+
+def tidy(ax: Axes) -> None:
+    """Give the panel one scale, a light frame and no ticks."""
+    ax.set(xticks=[], yticks=[])
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.margins(0.06)
+    for spine in ax.spines.values():
+        spine.set(color="#D0D0D0", linewidth=0.8)
+
+
+def show_legend(ax: Axes, **settings: Any) -> None:
+    """Add a legend; names of classes are words, also where they have dollar signs."""
+    for text in ax.legend(frameon=False, **settings).get_texts():
+        text.set_parse_math(False)
