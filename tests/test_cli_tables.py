@@ -93,7 +93,9 @@ class TestEmbed:
         assert placed["plant"].tolist() == first["plant"].tolist()
         np.testing.assert_allclose(placed.iloc[:, 1:], first.iloc[:, 2:], atol=1e-8)
 
-    @pytest.mark.parametrize("method", ["klap", "pelle", "cauchy", "posterior"])
+    @pytest.mark.parametrize(
+        "method", ["klap", "pelle", "cauchy", "posterior", "projection"]
+    )
     def test_every_kind_of_model_can_be_saved_and_used(
         self, iris_file, tmp_path, method
     ):

@@ -1,13 +1,18 @@
 """The commands in a real terminal: the bar, Ctrl-C, nothing half-written."""
 
+import io
 import os
+import re
 import signal
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from patchfold.cli import app
+from patchfold.cli._shared import Progress
 
 pexpect = pytest.importorskip("pexpect")
 
@@ -58,3 +63,39 @@ def test_there_is_no_bar_where_there_is_no_terminal(tmp_path):
     assert done.exit_code == 0
     assert "comparing" not in done.output
     assert "\x1b" not in done.output
+
+
+def test_embed_shows_the_parts_of_a_fit_with_their_ends(tmp_path, monkeypatch):
+    shown = {}
+    monkeypatch.setattr(
+        Progress,
+        "part",
+        lambda bar, what, done, total: shown.setdefault(what, []).append((done, total)),
+    )
+    X = np.random.default_rng(0).normal(size=(4500, 6))
+    pd.DataFrame(X).to_csv(tmp_path / "big.csv", index=False)
+    words = [str(tmp_path / "big.csv"), "--method=elap", "--param=kernel_width=auto"]
+    done = CliRunner().invoke(app, ["embed", *words, f"--out={tmp_path / 'out.csv'}"])
+    assert done.exit_code == 0, done.output
+    assert {"neighbours", "edges"} <= shown.keys()
+    for told in shown.values():
+        assert told[0][0] == 1
+        assert told[-1][0] == told[-1][1] > 1
+
+
+def test_a_part_has_a_line_of_its_own_until_it_is_done(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    bar = Progress(False, "elap")
+    with bar:
+        bar.part("edges", 3, 40)
+        bar._bar.refresh()
+        drawn = sys.stderr.getvalue()
+        for done in (39, 40):
+            bar.part("edges", done, 40)
+    assert re.search(r"edges .* 3/40", drawn)
+    assert "edges" not in sys.stderr.getvalue()[len(drawn) :].rpartition("elap")[2]

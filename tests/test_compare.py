@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,18 @@ def found():
 def page_data(page):
     text = re.search(r"id='data'>(.*?)</script>", page, re.DOTALL)[1]
     return json.loads(text)
+
+
+def parts_of(page):
+    """Return every element of a page with each of its attributes."""
+    found = set()
+
+    class Parser(HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            found.update((tag, name) for name, _ in [*attributes, (None, None)])
+
+    Parser().feed(page)
+    return found
 
 
 def test_every_method_has_its_scores(found):
@@ -237,6 +250,39 @@ class TestPage:
             frame=pd.DataFrame(rng.normal(size=(n, 30))),
         )
         assert len(large.to_html().encode()) < 1e6
+
+    def test_names_of_a_table_are_text_wherever_they_stand(self, tmp_path):
+        """As a parser reads the page: no element, no attribute but our own."""
+        unsafe = (
+            "</script>\u2028<script>alert(1)</script><img src=x onerror='x'>\"`&<!--"
+        )
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame(
+            rng.normal(size=(30, 2)), columns=[unsafe, "b'><svg/onload"]
+        )
+        frame[f"kind {unsafe}"] = np.repeat([f"a {unsafe}", "<b>", "c"], 10)
+        frame[f"id {unsafe}"] = [f"{i} {unsafe}" for i in range(30)]
+        frame[f"same {unsafe}"] = unsafe
+        frame[f"word {unsafe}"] = np.tile([unsafe, "'\"><a href=javascript:x>"], 15)
+        table = tmp_path / "<img src=x onerror=alert(2)>.csv"
+        frame.to_csv(table, index=False)
+        found = pf.compare(
+            str(table),
+            f"kind {unsafe}",
+            id=f"id {unsafe}",
+            methods=["pca"],
+            n_splits=2,
+            sweep=False,
+        )
+        page = replace(found, command=f"patchfold compare '{unsafe}' \udcff").to_html()
+        plain = pf.compare("iris", methods=["pca"], n_splits=2, sweep=False).to_html()
+        hostile, usual = parts_of(page), parts_of(plain)
+        assert hostile <= usual
+        assert {tag for tag, _ in usual} >= {"script", "table", "code"}
+        data = page_data(page)
+        assert data["classes"] == ["<b>", f"a {unsafe}", "c"]
+        assert data["columns"][0] == unsafe
+        assert page.encode("utf-8")  # bytes of a file's name that are no text
 
     def test_shows_itself_in_a_notebook_in_a_frame_of_its_own(self, found):
         shown = found._repr_html_()

@@ -1,5 +1,6 @@
 """Results files: whole tasks only, one writer, nothing lost."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -94,7 +95,7 @@ def test_a_failed_rewrite_leaves_the_old_file(tmp_path, monkeypatch):
     write_records(path, task("parity5"))
 
     def full_disk(*_):
-        raise OSError("No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full_disk)
     with pytest.raises(OSError, match="No space left"):

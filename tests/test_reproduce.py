@@ -1,10 +1,6 @@
 """`patchfold reproduce`: tiny sets from end to end, interrupted, resumed, compared."""
 
 import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,31 +62,6 @@ def test_processes_give_the_same_records(tmp_path):
     alone = run_tasks(tiny_tasks(), tmp_path / "one")
     together = run_tasks(tiny_tasks(), tmp_path / "two", n_jobs=2)
     assert timeless(together) == timeless(alone)
-
-
-def test_a_killed_run_resumes_to_the_same_records(tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "patchfold",
-        "reproduce",
-        "--paper=elap",
-        "--datasets=parity5",
-        "--quiet",
-    ]
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    subprocess.run([*command, f"--out={whole}"], check=True)
-    results = cut / "results.csv"
-    for wanted in (2, 6):
-        run = subprocess.Popen([*command, f"--out={cut}"])
-        while run.poll() is None and len(read_records(results)) < wanted:
-            time.sleep(0.01)
-        run.send_signal(signal.SIGKILL)
-        run.wait()
-    subprocess.run([*command, f"--out={cut}"], check=True)
-    expected = read_records(whole / "results.csv")
-    assert timeless(read_records(results)) == timeless(expected)
-    assert len(expected) == 2 * len(PAPERS["elap"].methods)
 
 
 def test_a_set_that_cannot_be_had_says_so(monkeypatch, tmp_path):

@@ -87,7 +87,7 @@ class TestReading:
             ("t.csv", "a,a\n1,2\n", "more than one column named 'a'"),
             ("t.csv", "a,b\n1,2\n3,4,5\n", "cannot be read"),
             ("t.parquet", "no parquet", "cannot be read"),
-            ("t.arff", "@relation x\n@attribute s string\n@data\n'a'\n", "cannot be"),
+            ("t.arff", "@relation x\n@attribute s number\n@data\n1\n", "cannot be"),
         ],
     )
     def test_what_cannot_be_read_says_why_in_one_line(

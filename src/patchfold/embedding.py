@@ -156,6 +156,8 @@ def place_table(
             "estimator: load it with patchfold.load_model."
         )
     pipeline = load_model(model)
+    if not isinstance(pipeline, Pipeline) or "columns" not in pipeline.named_steps:
+        raise ModelFileError(f"{model} says it is a pipeline of `embed`, but is none.")
     read = read_source(source)
     for name in filter(None, (id, target)):
         if name not in read.frame.columns:

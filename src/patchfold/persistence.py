@@ -1,7 +1,9 @@
 """Fitted models in files: written by skops, with the version that wrote them.
 
 Unlike a pickle, such a file runs no code of its own when it is read: it may only name
-types, and only those of NumPy, SciPy, scikit-learn and patchfold are taken.
+types. Those of NumPy, SciPy and scikit-learn that skops trusts are taken, and the
+classes that patchfold's models are made of; no function of ours, because a file can ask
+for any name to be called that is trusted.
 """
 
 from __future__ import annotations
@@ -9,8 +11,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 import zipfile
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,21 @@ FORMAT = 1
 older ones."""
 
 _NOTE = "patchfold.json"
-_OURS = ("patchfold.", "scipy.sparse.")
+_OURS = tuple(
+    f"{__package__}.{part}"
+    for part in (
+        "_types",
+        "cell_search",
+        "estimators.",
+        "patches",
+        "posterior.",
+        "solvers.",
+        "span",
+    )
+)
+"""Where the classes are that fitted models consist of."""
+
+_SPARSE = ("csr_array", "csr_matrix")
 
 
 class ModelFileError(ValueError):
@@ -82,13 +100,14 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> 
         If it is no such file, a newer version of patchfold wrote it, or it names types
         that are not trusted.
     """
-    about_model(path)
-    data = Path(path).read_bytes()
+    data = _content(path)
+    _read_note(path, data)
     skops = _skops()
-    found = skops.get_untrusted_types(data=data)
-    unknown = sorted(
-        name for name in set(found) - set(trusted) if not name.startswith(_OURS)
-    )
+    try:
+        found = skops.get_untrusted_types(data=data)
+    except Exception as error:  # skops, zipfile and json raise anything on nonsense
+        raise _damaged(path) from error
+    unknown = sorted(name for name in set(found) - set(trusted) if not _is_ours(name))
     if unknown:
         raise ModelFileError(
             f"{path} uses types that patchfold does not know: {', '.join(unknown)}. If "
@@ -100,6 +119,29 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> 
         raise ModelFileError(
             f"{path} cannot be read by patchfold {__version__}: {error}."
         ) from error
+    except Exception as error:
+        raise _damaged(path) from error
+
+
+def _is_ours(name: str) -> bool:
+    """Say whether a name is that of a class that models are made of.
+
+    Only modules that are loaded are looked at: a file cannot have others imported.
+    """
+    import scipy.sparse
+
+    if name in {_full_name(getattr(scipy.sparse, word)) for word in _SPARSE}:
+        return True
+    module, _, last = name.rpartition(".")
+    if not module.startswith(_OURS):
+        return False
+    import_module(f"{__package__}.estimators")  # and with them all their parts
+    kind = getattr(sys.modules.get(module), last, None)
+    return isinstance(kind, type) and _full_name(kind) == name
+
+
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def about_model(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -118,26 +160,48 @@ def about_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     ModelFileError
-        If it is no model file, or one of a newer format.
+        If it is no model file, or one of a newer version.
     """
+    return _read_note(path, _content(path))
+
+
+def _content(path: str | os.PathLike[str]) -> bytes:
     try:
-        with zipfile.ZipFile(path) as archive:
-            note = json.loads(archive.read(_NOTE))
-        written = int(note["format"])
+        return Path(path).read_bytes()
     except FileNotFoundError:
         raise ModelFileError(f"{path} does not exist.") from None
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror}.") from None
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
+
+
+def _read_note(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            parts = archive.infolist()
+            # Ours are stored as they are: nothing may grow when it is read.
+            if sum(part.file_size for part in parts) > len(data):
+                raise zipfile.BadZipFile("compressed")
+            note = json.loads(archive.read(_NOTE))
+        written, version = int(note["format"]), _release(note["version"])
+    except Exception as error:
+        raise _damaged(path) from error
+    if written > FORMAT or version > _release(__version__):
         raise ModelFileError(
-            f"{path} is not a model that patchfold saved, or it is damaged."
-        ) from error
-    if written > FORMAT:
-        raise ModelFileError(
-            f"{path} was written by patchfold {note.get('version')}, which is newer "
+            f"{path} was written by patchfold {note['version']}, which is newer "
             f"than this one ({__version__}): update patchfold to read it."
         )
     return note
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Return major and minor number; what follows them changes no file."""
+    return tuple(int(number) for number in version.split(".")[:2])
+
+
+def _damaged(path: str | os.PathLike[str]) -> ModelFileError:
+    return ModelFileError(
+        f"{path} is not a model that patchfold saved, or it is damaged."
+    )
 
 
 def _skops() -> Any:

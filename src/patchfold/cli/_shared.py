@@ -37,8 +37,31 @@ AsJson = Annotated[bool, typer.Option("--json", help="say what was done as JSON"
 
 def fail(message: str) -> typer.Exit:
     """Print one line and return the exit to raise: status 2."""
-    typer.echo(f"patchfold: {message}", err=True)
+    typer.echo(f"patchfold: {printable(' '.join(message.split()))}", err=True)
     return typer.Exit(2)
+
+
+def printable(text: str) -> str:
+    """Write out what could steer a terminal: names come from files."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
+        for sign in text
+    )
+
+
+def describe(error: BaseException) -> str:
+    """Say what went wrong, and with which file."""
+    from ..exceptions import MemoryBudgetError
+
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}."
+    if isinstance(error, MemoryError) and not isinstance(error, MemoryBudgetError):
+        words = f" ({error})" if str(error) else ""
+        return (
+            f"there is not enough memory{words}: take fewer rows or columns, or a "
+            "smaller number of neighbours (--neighbors)."
+        )
+    return str(error) or type(error).__name__
 
 
 @contextmanager
@@ -47,7 +70,7 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError, ImportError, MemoryError) as error:
-        raise fail(" ".join(str(error).split()) or type(error).__name__) from error
+        raise fail(describe(error)) from error
     except KeyboardInterrupt:
         typer.echo("interrupted; nothing was written", err=True)
         raise typer.Exit(130) from None
@@ -64,7 +87,7 @@ def tell(quiet: bool, as_json: bool, record: dict[str, Any], lines: list[str]) -
         typer.echo(json.dumps(record, ensure_ascii=False, default=str))
     elif not quiet:
         for line in lines:
-            typer.echo(line)
+            typer.echo(printable(line))
 
 
 class Progress:
@@ -101,12 +124,22 @@ class Progress:
             disable=quiet or not sys.stderr.isatty(),
         )
         self._task = self._bar.add_task(what, total=None)
+        self._part: Any = None
 
     def __enter__(self) -> Callable[[int, int], None]:
         self._bar.start()
         return lambda done, total: self._bar.update(
             self._task, completed=done, total=total
         )
+
+    def part(self, what: str, done: int, total: int) -> None:
+        """Show a part of the work on a line of its own until it is done."""
+        if self._part is None:
+            self._part = self._bar.add_task(what, total=total)
+        self._bar.update(self._part, completed=done)
+        if done == total:
+            self._bar.remove_task(self._part)
+            self._part = None
 
     def __exit__(self, *error: object) -> None:
         self._bar.stop()

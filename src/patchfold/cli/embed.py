@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,13 +31,30 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".pdf", ".svg")
 
+PARTS = {
+    "cell_search": "neighbours",
+    "exact_search": "neighbours",
+    "radius_search": "neighbours",
+    "moments": "patches",
+    "patches": "patches",
+    "divergences": "patches",
+    "dissimilarity": "edges",
+    "geodesics": "paths",
+    "mds": "coordinates",
+    "kernel_ridge": "kernel scores",
+    "local": "patch scores",
+    "marginal": "marginal scores",
+    "pooled": "pooled scores",
+}
+"""What is shown of the modules that work block by block."""
+
 
 Out = Annotated[Path, typer.Option(help="coordinates to write: .csv, .parquet or .npy")]
 Method = Annotated[
     str,
     typer.Option(
-        help="isomap-kl, elap, pelle, klap, cauchy, posterior; or isomap, eigenmaps, "
-        "lle: Euclidean"
+        help="isomap-kl, elap, pelle, klap, cauchy, posterior, projection; or isomap, "
+        "eigenmaps, lle: Euclidean"
     ),
 ]
 Neighbors = Annotated[
@@ -79,10 +97,12 @@ def embed(
 ) -> None:
     """Embed a table: read it, encode its columns, fit, write the coordinates."""
     with one_line_errors():
+        from .._blocks import watch_blocks
         from ..embedding import embed_table, place_table
 
         _check_places(out, plot, model, components)
-        with Progress(quiet or as_json, "placing" if fitted else method) as advance:
+        bar = Progress(quiet or as_json, "placing" if fitted else method)
+        with bar as advance, watch_blocks(partial(_show_part, bar)):
             if fitted is not None:
                 done = place_table(source, fitted, target=target or None, id=id or None)
             else:
@@ -100,6 +120,13 @@ def embed(
             advance(1, 1)
         written = _write(done, out, plot, model)
     _tell(done, source, written, quiet, as_json)
+
+
+def _show_part(bar: Progress, module: str, done: int, total: int) -> None:
+    """Name the part of the work by the module that does it."""
+    name = PARTS.get(module.rpartition(".")[2])
+    if name is not None and total > 1:
+        bar.part(name, done, total)
 
 
 def _tell(

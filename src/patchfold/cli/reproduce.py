@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ._shared import Progress, fail, split_names
+from ._shared import Progress, describe, fail, split_names
 
 
 def reproduce(
@@ -78,8 +78,8 @@ def reproduce(
             else:
                 records = run_tasks(tasks, out, n_jobs=n_jobs, progress=advance)
         write_report(records, out)
-    except (ValueError, OSError, ResultsLockedError) as error:
-        raise fail(str(error)) from error
+    except (ValueError, OSError, MemoryError, ResultsLockedError) as error:
+        raise fail(describe(error)) from error
     except KeyboardInterrupt:
         typer.echo("interrupted; what was finished is kept", err=True)
         raise typer.Exit(130) from None

@@ -320,4 +320,5 @@ def _number(value: float, digits: int = 3) -> str:
 
 
 def _escape(text: str) -> str:
-    return html.escape(text, quote=True)
+    # A file's name need not be text: its other bytes cannot be written as UTF-8.
+    return html.escape(text.encode("utf-8", "replace").decode("utf-8"), quote=True)

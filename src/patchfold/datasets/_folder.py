@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import zlib
 from collections.abc import Iterable, Sequence
@@ -19,11 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._files import read_bytes
 from ._record import Dataset, as_number, order_levels
+from ._registry import is_name
 
 SUFFIXES = (".csv.gz", ".csv")
 _ABSENT_NUMBERS = {"?", "na", "nan"}
 _UNREADABLE = (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error)
+_LONGEST_HEADER = 2**20
 
 
 def names_in(folder: Path) -> list[str]:
@@ -37,7 +41,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(
         name
         for name in names - {"index"}
-        if (path := find_file(folder, name)) and _ends_in_target(path)
+        if is_name(name) and (path := find_file(folder, name)) and _ends_in_target(path)
     )
 
 
@@ -100,23 +104,19 @@ def read(folder: Path, name: str) -> Dataset | None:
 
 def _ends_in_target(path: Path) -> bool:
     try:
-        with _open(path) as lines:
-            header: list[str] = next(csv.reader(lines), [])
+        opener: Any = gzip.open if path.suffix == ".gz" else open
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
+            header: list[str] = next(csv.reader([lines.readline(_LONGEST_HEADER)]), [])
     except _UNREADABLE:
         return True  # let load() say what is wrong with it
     return bool(header) and header[-1] == "target"
 
 
-def _open(path: Path) -> Any:
-    opener: Any = gzip.open if path.suffix == ".gz" else open
-    return opener(path, "rt", encoding="utf-8-sig", newline="")
-
-
 def _read_table(path: Path) -> tuple[list[str], list[list[str]]]:
     try:
-        with _open(path) as lines:
-            table = [row for row in csv.reader(lines) if row]
-    except _UNREADABLE as error:
+        text = read_bytes(path).decode("utf-8-sig")
+        table = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    except (*_UNREADABLE, ValueError) as error:
         raise ValueError(f"{path} cannot be read as CSV: {error}") from error
     if len(table) < 2:
         raise ValueError(f"{path} needs a header and at least one row.")

@@ -46,13 +46,19 @@ def check_name(name: str) -> str:
         raise TypeError(
             f"a dataset's name must be a string. Got {type(name).__name__} instead."
         )
-    if len(name) > _LONGEST_NAME or ".." in name or not _NAME.fullmatch(name):
+    if not is_name(name):
         raise ValueError(
             "a dataset's name must be 1 to 128 letters, digits, spaces or any of "
             "'_.+-', begin with a letter, a digit or '_', and hold no '..' and no "
             f"path separator. Got {name[: _LONGEST_NAME + 1]!r} instead."
         )
     return name
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text can be a dataset's name, as `check_name` says."""
+    fits = len(text) <= _LONGEST_NAME and ".." not in text
+    return fits and _NAME.fullmatch(text) is not None
 
 
 @lru_cache(maxsize=1)

@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Self
 
-from .._files import write_text
+from .._files import remove_litter, write_text
 
 
 class ResultsLockedError(RuntimeError):
@@ -112,26 +112,51 @@ def read_records(path: Path) -> list[Record]:
     Returns
     -------
     list of Record
+
+    Raises
+    ------
+    ValueError
+        If it is no results file: it is then left as it is.
     """
-    if not path.exists():
-        return []
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    rows = list(csv.DictReader(io.StringIO(whole, newline="")))
-    records = [_parse(row) for row in rows if None not in row.values()]
+    rows = _rows(path) if path.exists() else []
+    records = [record for row in rows if (record := _parse(row)) is not None]
     counts: dict[TaskKey, int] = {}
     for record in records:
         counts[record.key] = counts.get(record.key, 0) + 1
     return [record for record in records if counts[record.key] == record.task_size]
 
 
-def _parse(row: dict[str, str]) -> Record:
-    values: dict[str, object] = dict(row)
-    for name in _INTEGERS:
-        values[name] = int(row[name]) if row[name] else None
-    for name in _FLOATS:
-        values[name] = float(row[name]) if row[name] else None
-    return Record(**values)  # type: ignore[arg-type]
+def _rows(path: Path) -> list[dict[Any, Any]]:
+    raw = path.read_bytes()
+    try:
+        whole = raw[: raw.rfind(b"\n") + 1].decode("utf-8")
+        reader = csv.DictReader(io.StringIO(whole, newline=""))
+        rows = list(reader)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(
+            f"{path} is damaged ({error}); move it away, or choose another folder."
+        ) from error
+    if whole and tuple(reader.fieldnames or ()) != COLUMNS:
+        raise ValueError(
+            f"{path} does not have the columns of a results file; move it away, or "
+            "choose another folder."
+        )
+    return rows
+
+
+def _parse(row: dict[Any, Any]) -> Record | None:
+    """Return a row as a record, or None if it is not whole."""
+    values = dict(row)
+    if None in values or None in values.values():
+        return None
+    try:
+        for name in _INTEGERS:
+            values[name] = int(row[name]) if row[name] else None
+        for name in _FLOATS:
+            values[name] = float(row[name]) if row[name] else None
+    except ValueError:
+        return None
+    return Record(**values)
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
@@ -164,20 +189,27 @@ class RecordFile:
         self.path = path
         self.records: list[Record] = []
         self._lock: IO[str] | None = None
-        self._file: IO[str] | None = None
+        self._file: IO[bytes] | None = None
 
     def __enter__(self) -> Self:
         self._lock = open(self.path.with_suffix(".lock"), "w", encoding="utf-8")
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+            self._take_lock(self._lock)
+            remove_litter(self.path)
+            self._reopen(read_records(self.path))
+        except BaseException:
             self._lock.close()
+            raise
+        return self
+
+    def _take_lock(self, lock: IO[str]) -> None:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
             raise ResultsLockedError(
                 f"another run is writing to {self.path.parent}; wait for it to end, "
                 "or give this one a folder of its own."
             ) from error
-        self._reopen(read_records(self.path))
-        return self
 
     def _reopen(self, records: list[Record]) -> None:
         """Replace the file, then go on appending to it."""
@@ -185,14 +217,24 @@ class RecordFile:
             self._file.close()
         self.records = records
         write_records(self.path, records)
-        self._file = open(self.path, "a", encoding="utf-8", newline="")  # noqa: SIM115
+        # Without a buffer: what a failed write left in one would be written later.
+        self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115
 
     def append(self, records: list[Record]) -> None:
-        """Write the records of one task and see them to the disk."""
+        """Write the records of one task and see them to the disk, or write nothing."""
         assert self._file is not None, "open the file with a `with` statement"
-        self._file.write(_as_text(records, header=False))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        size = os.fstat(self._file.fileno()).st_size
+        content = _as_text(records, header=False).encode("utf-8")
+        try:
+            while content:
+                content = content[self._file.write(content) :]
+            os.fsync(self._file.fileno())
+        except BaseException as error:
+            os.ftruncate(self._file.fileno(), size)
+            if isinstance(error, OSError):
+                name = os.fspath(self.path)
+                raise OSError(error.errno, error.strerror, name) from error
+            raise
         self.records.extend(records)
 
     def drop(self, keys: set[TaskKey]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 FREE_TEXT = 20
 """A column of words with more levels than this, and a level for every other row, is
 taken for names or free text, not for a category."""
+
+LONGEST_WORD = 60
+"""Characters of a name or level that a message shows."""
 
 
 class MissingValuesError(ValueError):
@@ -212,8 +216,8 @@ def as_category(
 
     if column.dtype.kind in "mM":
         raise ValueError(
-            f"column {name!r} has dates; leave it out (--drop {name}) or turn it into "
-            "a number."
+            f"column {name!r} has dates; leave it out (--drop {_typed(name)}) or turn "
+            "it into a number."
         )
     text = column.astype(object).map(str, na_action="ignore")
     declared = getattr(column, "cat", None)
@@ -225,8 +229,8 @@ def as_category(
     if not free and len(levels) > max(FREE_TEXT, n_rows / 2):
         raise ValueError(
             f"column {name!r} has {len(levels)} different texts in {n_rows} rows: name "
-            f"it as what identifies a sample (--id {name}) or leave it out "
-            f"(--drop {name})."
+            f"it as what identifies a sample (--id {_typed(name)}) or leave it out "
+            f"(--drop {_typed(name)})."
         )
     return text, levels
 
@@ -264,5 +268,16 @@ def _check_names(
 
 
 def _listed(words: list[str]) -> str:
-    shown = ", ".join(words[:8])
+    shown = ", ".join(_shown(word) for word in words[:8])
     return shown if len(words) <= 8 else f"{shown} and {len(words) - 8} more"
+
+
+def _shown(word: str) -> str:
+    """Return a word of a file in one line, and not too much of it."""
+    short = word if len(word) <= LONGEST_WORD else f"{word[:LONGEST_WORD]}..."
+    return short if short.isprintable() else repr(short)
+
+
+def _typed(name: str) -> str:
+    """Return a name as it is typed in a shell."""
+    return shlex.quote(name) if name.isprintable() else repr(name)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,14 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._files import check_growth, read_bytes
+from .._memory import require_memory
 from ..datasets import DatasetUnavailableError, load
+from .arff import parse_arff
+from .delimited import MAX_COLUMNS, MAX_NAME, TOO_WIDE, parse_csv
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SEPARATORS = ",;\t"
-MISSING = "?"
-"""Means a missing cell in many public sets, beside what pandas takes for one."""
+BYTES_PER_CELL = 8
+"""What a number takes in memory."""
+
+BYTES_PER_BYTE = 12
+"""What a byte of a text file takes at the peak: empty cells become numbers."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +113,13 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     except FileNotFoundError:
         raise ValueError(f"{path} does not exist.") from None
     except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (ValueError, ArithmeticError, StopIteration, NotImplementedError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"{path} cannot be read: {first.rstrip('.')}.") from error
+        words = error.strerror or _first_line(error)
+        raise ValueError(f"{path} cannot be read: {words}.") from None
+    except MemoryError as error:
+        words = str(error) or "there is not enough memory"
+        raise ValueError(f"{path} cannot be read: {words.rstrip('.')}.") from None
+    except Exception as error:  # pandas and pyarrow raise anything on nonsense
+        raise ValueError(f"{path} cannot be read: {_first_line(error)}.") from error
     if frame.empty:
         raise ValueError(f"{path} has no rows or no columns.")
     frame.columns = frame.columns.map(str)
@@ -122,53 +129,81 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     return frame.reset_index(drop=True)
 
 
+def _first_line(error: Exception) -> str:
+    lines = str(error).splitlines() or [""]
+    words = lines[0].strip().rstrip(".")[:MAX_NAME]
+    if isinstance(error, (ValueError, OSError, csv.Error)) and words:
+        return words
+    return f"{type(error).__name__} {words}".strip()
+
+
 def _reader(path: Path) -> Callable[[Path], pd.DataFrame] | None:
     name = path.name.lower()
     return next((read for end, read in READERS.items() if name.endswith(end)), None)
 
 
-def _read_csv(path: Path) -> pd.DataFrame:
-    import pandas as pd
+def _read_text(path: Path) -> str:
+    raw = read_bytes(path)
+    require_memory(
+        BYTES_PER_BYTE * len(raw),
+        f"a table of {len(raw):,} bytes",
+        "Cut it into parts, or give arrays to the estimators in Python.",
+    )
+    if b"\0" in raw:
+        raise ValueError(
+            "it holds NUL bytes, so it is no text in UTF-8; save it as such"
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"byte {error.start:,} is {raw[error.start]:#04x}, so it is no text in "
+            "UTF-8; save it as such"
+        ) from None
 
-    raw = path.read_bytes()
-    if path.name.lower().endswith(".gz"):
-        raw = gzip.decompress(raw)
-    text = raw.decode("utf-8-sig")
-    header = text.partition("\n")[0]
-    separator = max(SEPARATORS, key=header.count)
-    names = next(csv.reader([header.rstrip("\r")], delimiter=separator), [])
-    frame = pd.read_csv(io.StringIO(text), sep=separator, na_values=[MISSING])
-    if len(names) == frame.shape[1]:
-        frame.columns = names  # pandas would call the second of two equal names x.1
-    return frame
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    return parse_csv(_read_text(path))
+
+
+def _read_arff(path: Path) -> pd.DataFrame:
+    return parse_arff(_read_text(path))
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
     try:
-        return pd.read_parquet(path)
+        import pyarrow.parquet as pq
     except ImportError:
         raise ValueError(
             'Parquet needs pyarrow: pip install "patchfold[cli]"'
         ) from None
+    about = pq.read_metadata(path)
+    schema = about.schema.to_arrow_schema()
+    words = _check_parquet(schema)
+    cells = BYTES_PER_CELL * about.num_rows * len(schema)
+    groups = range(about.num_row_groups)
+    grown = cells + sum(about.row_group(g).total_byte_size for g in groups)
+    check_growth(path.stat().st_size, grown, "write it as CSV")
+    # As dictionaries, or a long text that stands in every row would be copied to each.
+    frame = pq.read_table(path, read_dictionary=words).to_pandas()
+    for name in frame.columns.intersection(words):
+        frame[name] = frame[name].astype(object)
+    return frame
 
 
-def _read_arff(path: Path) -> pd.DataFrame:
-    import pandas as pd
-    from scipy.io.arff import loadarff
+def _check_parquet(schema: Any) -> list[str]:
+    """Refuse what cannot be a table of samples, and return the columns of text."""
+    from pyarrow import types
 
-    data, meta = loadarff(path)
-    columns = {}
-    for name in meta.names():
-        kind, levels = meta[name]
-        if kind == "nominal":
-            words = np.char.decode(data[name].astype(bytes), "utf-8")
-            known = [word if word != MISSING else None for word in words]
-            columns[name] = pd.Categorical(known, categories=list(levels))
-        else:
-            columns[name] = data[name]
-    return pd.DataFrame(columns)
+    if len(schema) > MAX_COLUMNS:
+        raise ValueError(f"it has {len(schema):,} columns, and {TOO_WIDE}")
+    if any(len(name) > MAX_NAME for name in schema.names):
+        raise ValueError(f"the name of a column has more than {MAX_NAME:,} characters")
+    for field in schema:
+        if types.is_nested(field.type):
+            raise ValueError(f"column {field.name!r} holds {field.type}, not one value")
+    kinds = (types.is_string, types.is_large_string, types.is_binary)
+    return [f.name for f in schema if any(is_kind(f.type) for is_kind in kinds)]
 
 
 READERS = {
