@@ -13,13 +13,13 @@ choosing a criterion, the others (`--held-out`) for reporting it.
 from __future__ import annotations
 
 import argparse
-import csv
 import warnings
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from cases import read, run_missing
 from posterior_ablation import group_of
 from scipy.spatial import procrustes
 from scipy.spatial.distance import pdist
@@ -147,26 +147,6 @@ def score_case(name: str, split: int) -> list[tuple[object, ...]]:
     return rows
 
 
-def run(path: Path, names: list[str], splits: int) -> None:
-    """Run what is not in the file yet, one split after another."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(",".join(FIELDS) + "\n", encoding="utf-8")
-    done = {(row["dataset"], row["split"]) for row in read(path)}
-    for split in range(splits):
-        for name in names:
-            if (name, str(split)) not in done:
-                rows = score_case(name, split)
-                with path.open("a", newline="", encoding="utf-8") as file:
-                    csv.writer(file).writerows(rows)
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    """Return the rows kept so far."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def table(rows: list[dict[str, str]], names: list[str]) -> str:
     """Print correlations and accuracies, best first."""
     cases: dict[tuple[str, str], dict[str, dict[tuple[int, int], float]]] = {}
@@ -218,7 +198,8 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     names = choose_sets(held_out=options.held_out)
-    run(options.out, names, options.splits)
+    cases = [(name, split) for split in range(options.splits) for name in names]
+    run_missing(options.out, FIELDS, cases, score_case)
     print(table(read(options.out), names))
 
 
