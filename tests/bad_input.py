@@ -1,0 +1,246 @@
+"""Bad and unusual input, case by case: what is passed, and what is to happen.
+
+`test_bad_input.py` tries every case on every estimator, and writes the page
+docs/bad_input.md from this table.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+
+import patchfold as pf
+
+ESTIMATORS: dict[str, Callable[..., Any]] = {
+    "PatchIsomap": pf.PatchIsomap,
+    "PatchEigenmaps": pf.PatchEigenmaps,
+    "klap": pf.klap,
+    "PatchLLE": pf.PatchLLE,
+    "CauchyEmbedding": pf.CauchyEmbedding,
+    "PatchProjection": pf.PatchProjection,
+    "PatchPosterior": pf.PatchPosterior,
+}
+SUPERVISED = ("klap", "PatchPosterior")
+"""Those that read `y`; the others ignore it."""
+
+GRAPHS = tuple(name for name in ESTIMATORS if name != "PatchPosterior")
+
+X = load_iris().data[::3].copy()
+y = load_iris().target[::3].copy()
+N, M = X.shape
+
+
+@dataclass(frozen=True)
+class Case:
+    """One input.
+
+    Attributes
+    ----------
+    name : str
+        As the page calls it.
+    X, y : Any
+        What is passed to `fit`.
+    params : dict
+        Parameters of the estimator.
+    queries : Any
+        What is passed to `transform`; by default `X`.
+    error : tuple of str
+        Words that the error must have. Empty: it works, and all coordinates are finite.
+    differs : dict of str to tuple of str
+        The same for the estimators where something else happens.
+    ignored_by : tuple of str
+        Estimators that have no such parameter.
+    """
+
+    name: str
+    X: Any = field(default_factory=X.copy)
+    y: Any = field(default_factory=y.copy)
+    params: dict[str, Any] = field(default_factory=dict)
+    queries: Any = None
+    error: tuple[str, ...] = ()
+    differs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    ignored_by: tuple[str, ...] = ()
+
+    def words(self, estimator: str) -> tuple[str, ...]:
+        """Return the words of the error that the estimator is to raise, if any."""
+        return self.differs.get(estimator, self.error)
+
+
+def _changed(place: tuple[int, int], value: Any, dtype: Any = float) -> np.ndarray:
+    out = X.astype(dtype)
+    out[place] = value
+    return out
+
+
+def _read_only() -> np.ndarray:
+    out = X.copy()
+    out.flags.writeable = False
+    return out
+
+
+def _memory_map() -> np.ndarray:
+    path = Path(tempfile.mkdtemp(), "X.npy")
+    np.save(path, X)
+    return np.load(path, mmap_mode="r")
+
+
+def _only(names: tuple[str, ...], words: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    return dict.fromkeys(names, words)
+
+
+NOT_NUMBERS = ("X", "numbers", "encode")
+FEW = ("n_components=2", "n_samples=2")
+NO_SPREAD = {"PatchProjection": ("n_components=2", "directions", "lower")}
+FRAME = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+TOO_LARGE = ("X", "scale")
+
+SAMPLES = [
+    Case("NaN in a cell", _changed((3, 1), np.nan), error=("X", "NaN")),
+    Case("infinity in a cell", _changed((3, 1), np.inf), error=("X", "infinity")),
+    Case("None in a cell", _changed((3, 1), None, object), error=("X", "NaN")),
+    Case("complex numbers", X + 0j, error=("Complex data not supported",)),
+    Case("strings", np.full((N, M), "a"), error=NOT_NUMBERS),
+    Case("numbers as strings", X.astype(str)),
+    Case("numbers as objects", X.astype(object)),
+    Case("objects", np.full((N, M), {}, dtype=object), error=NOT_NUMBERS),
+    Case("no samples", X[:0], y[:0], error=("0 sample",)),
+    Case(
+        "one sample",
+        X[:1],
+        y[:1],
+        error=("1 sample", "minimum of 2"),
+        differs={"PatchPosterior": ("two classes", "1 class")},
+    ),
+    Case("two samples", X[::30], y[::30], error=FEW, differs={"PatchPosterior": ()}),
+    Case("three samples", X[::20], y[::20]),
+    Case("one feature", X[:, :1], differs=NO_SPREAD),
+    Case("no features", X[:, :0], error=("0 feature",)),
+    Case("one dimension", X[:, 0], error=("Expected 2D array", "Reshape")),
+    Case("three dimensions", X[None], error=("dim 3",)),
+    Case("all rows equal", np.ones((N, M)), differs=NO_SPREAD),
+    Case("constant columns", np.hstack([X, np.ones((N, 2))])),
+    Case("rows in pairs", np.repeat(X[::2], 2, axis=0), np.repeat(y[::2], 2)),
+    Case("rows in tens", np.repeat(X[::10], 10, axis=0), np.repeat(y[::10], 10)),
+    Case("scales 1e12 apart", X * [1, 1e6, 1, 1e-6]),
+    Case(
+        "values near the largest",
+        X * 1e300,
+        error=TOO_LARGE,
+        differs={"PatchPosterior": ()},
+    ),
+    Case(
+        "values near the smallest",
+        X * 1e-300,
+        error=TOO_LARGE,
+        differs={"PatchPosterior": ()},
+    ),
+    Case("large values", X * 1e140),
+    Case("small values", X * 1e-140),
+    Case("sparse", sp.csr_matrix(X), error=("Sparse data", "X", "toarray")),
+    Case("float32", X.astype(np.float32)),
+    Case("float16", X.astype(np.float16)),
+    Case("integers", np.round(10 * X).astype(int)),
+    Case("booleans", X.mean(axis=0) < X),
+    Case("Fortran order", np.asfortranarray(X)),
+    Case("not contiguous", np.repeat(X, 2, axis=1)[:, ::2]),
+    Case("read-only", _read_only()),
+    Case("memory map", _memory_map()),
+    Case("list of lists", X.tolist(), y.tolist()),
+    Case("pandas frame", FRAME, pd.Series(y)),
+]
+
+QUERIES = [
+    Case("fewer features", queries=X[:, :3], error=("3 features", "expecting 4")),
+    Case("NaN", queries=_changed((3, 1), np.nan), error=("X", "NaN")),
+    Case("no samples", queries=X[:0], error=("0 sample",)),
+    Case("one sample", queries=X[:1] + 0.01),
+    Case("sparse", queries=sp.csr_matrix(X), error=("Sparse data", "toarray")),
+    Case("far away", queries=X + 1e6),
+    Case("float32", queries=X.astype(np.float32)),
+    Case(
+        "other feature names",
+        X=FRAME,
+        queries=FRAME.rename(columns={"a": "z"}),
+        error=("feature names", "z"),
+    ),
+    Case(
+        "feature names in another order",
+        X=FRAME,
+        queries=FRAME[["d", "c", "b", "a"]],
+        error=("feature names", "order"),
+    ),
+]
+
+
+def _sizes(value: Any, *, works_for: tuple[str, ...] = ()) -> Case:
+    return Case(
+        f"n_neighbors={value!r}",
+        params={"n_neighbors": value},
+        error=("n_neighbors", repr(value)),
+        differs=_only(works_for, ()),
+    )
+
+
+PARAMETERS = [
+    _sizes(0),
+    _sizes(-1),
+    _sizes(N, works_for=tuple(ESTIMATORS)),
+    _sizes(1.5),
+    _sizes(0.0),
+    _sizes(0.5, works_for=GRAPHS),
+    _sizes(float("nan")),
+    _sizes("ten"),
+    _sizes(True),
+    Case("n_components=0", params={"n_components": 0}, error=("n_components", "0")),
+    Case(
+        "n_components as large as n",
+        params={"n_components": N},
+        error=("n_components=50",),
+    ),
+    *(
+        Case(
+            f"{name}={value!r}",
+            params={name: value},
+            error=(name, repr(value)),
+            ignored_by=("klap", "PatchPosterior"),
+        )
+        for name, value in (("radius", -1.0), ("dissimilarity", "bures"))
+    ),
+]
+
+_NAMES = np.array(["setosa", "versicolor", "virginica"])
+_WITHOUT_SOME = np.where(np.arange(N) % 7 == 0, None, y.astype(object))
+
+
+def _labels(name: str, labels: Any, *error: str, **differs: tuple[str, ...]) -> Case:
+    return Case(name, y=labels, differs={**_only(SUPERVISED, error), **differs})
+
+
+LABELS = [
+    _labels("too few labels", y[:-1], "49", "50"),
+    _labels("one class", np.zeros(N, int), klap=(), PatchPosterior=("two classes",)),
+    _labels("none labelled", np.full(N, -1), klap=(), PatchPosterior=("two classes",)),
+    _labels("some labelled", np.where(np.arange(N) % 3 == 0, y, -1)),
+    _labels("strings", _NAMES[y]),
+    _labels("whole floats", y.astype(float)),
+    _labels("any floats", X[:, 0] + 0.05, "continuous"),
+    _labels("None among them", _WITHOUT_SOME, "y", "missing", "-1"),
+    _labels("NaN among them", np.where(np.arange(N) % 7 == 0, np.nan, y), "y", "NaN"),
+    _labels("None", None, "y", "None"),
+    _labels("two columns", np.column_stack([y, y]), "y", "1d"),
+]
+
+TABLES = {
+    "Samples passed to `fit`": SAMPLES,
+    "Samples passed to `transform`": QUERIES,
+    "Parameters": PARAMETERS,
+    "Labels": LABELS,
+}
