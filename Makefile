@@ -1,6 +1,7 @@
 # make demo: embed wine with every method (a picture and a table)
 # make test: run the whole test suite
 # make lint: check style and types
+# make docs: build the documentation site, build/docs/index.html
 #
 # All work in .venv, made from PYTHON on first use.
 
@@ -11,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 .NOTPARALLEL:
 
 demo: $(VENV)/.installed-plot
@@ -25,8 +26,13 @@ lint: $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
+# Every warning is an error. The gallery's programs run here.
+docs: $(VENV)/.installed-docs
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	@echo "Site: build/docs/index.html"
+
 clean:
-	rm -rf $(VENV) demo.png
+	rm -rf $(VENV) demo.png build docs/api docs/auto_gallery
 
 # pip is what a virtual environment gets last: with it, the environment is whole.
 $(BIN)/pip:
@@ -44,4 +50,9 @@ $(VENV)/.installed-plot: pyproject.toml | $(BIN)/pip
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/pip
 	@echo "Installing patchfold and its test tools into $(VENV) ..."
 	@$(INSTALL) -e ".[dev]"
+	@touch $@ $(VENV)/.installed-plot
+
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/pip
+	@echo "Installing patchfold and what builds its site into $(VENV) ..."
+	@$(INSTALL) -e ".[docs]"
 	@touch $@ $(VENV)/.installed-plot
