@@ -127,8 +127,7 @@ class TestThreads:
         pf.isomap_kl(n_jobs=2).fit(wine[0])
         before = threading.active_count() + 1  # and the watcher
         most = self.count_threads(lambda: pf.isomap_kl(n_jobs=n_jobs).fit(wine[0]))
-        helpers = 3  # joblib's dispatching threads
-        assert most <= before + (0 if n_jobs == 1 else n_jobs + helpers)
+        assert most <= before + (0 if n_jobs == 1 else n_jobs)
 
     def test_blas_has_one_pool_whatever_n_jobs(self, wine):
         """Its size is the user's (OPENBLAS_NUM_THREADS), and no fit changes it."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
 from typing import TypeVar
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from ._arrays import Array, array_namespace
 
@@ -104,19 +105,20 @@ def map_blocks(
     """
     blocks = _cut(n_items, bytes_per_item, step)
     function = _watched(function, len(blocks))
-    if len(blocks) == 1 or effective_n_jobs(n_jobs) == 1:
+    n_threads = min(len(blocks), effective_n_jobs(n_jobs))
+    if n_threads <= 1:
         return [function(block) for block in blocks]
 
     def work(run: list[slice]) -> list[T]:
         return [function(block) for block in run]
 
-    # Blocks may be short and starting a task is not, so tasks are runs of them.
-    length = -(-len(blocks) // (TASKS * effective_n_jobs(n_jobs)))
+    # Blocks may be short and starting a task is not, so tasks are runs of them. joblib
+    # counts the threads but does not run them: it starts a pool in 30 ms and looks for
+    # results every 10 ms, as long as a whole fit of a thousand samples.
+    length = -(-len(blocks) // (TASKS * n_threads))
     runs = [blocks[s : s + length] for s in range(0, len(blocks), length)]
-    done = Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(work)(run) for run in runs
-    )
-    return [result for run in done for result in run]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return [result for run in pool.map(work, runs) for result in run]
 
 
 def fill_blocks(
