@@ -51,7 +51,7 @@ class PatchPosterior(
     default views its own label reaches its coordinates only through the weights of the
     stack, the anchors' order, the scale of the typicality axis and the sizes of
     classes, which all rows share: a handful of numbers. With permuted labels the
-    silhouette of the training picture is -.05 to .05 (iris, wine, breast cancer); with
+    silhouette of the training picture is -.04 to .02 (iris, wine, breast cancer); with
     a few dozen rows in all a single permutation may look better by luck. The views
     "whitened" and "relevance" are fitted to all rows with their labels, and flatter
     wide data.
@@ -83,7 +83,7 @@ class PatchPosterior(
         τ: training rows lie at (1 - τ)·posterior + τ·own label. A classifier trained
         on the coordinates of training rows does better with τ = .5, as it then sees
         where classes belong rather than where rows fell. But the training picture is
-        no evidence any more: at τ = .5 it has a silhouette of .84 to .99 with
+        no evidence any more: at τ = .5 it has a silhouette of .81 to 1 with
         *permuted* labels (iris, wine, breast cancer). A warning says so. `transform`
         of other samples, `predict` and `posterior_` do not change.
     n_landmarks : int, default=500
@@ -385,8 +385,9 @@ default="auto"
         warn(
             f"label_blend={self.label_blend:g} puts the labels of training rows into "
             "their coordinates: the training picture will show classes apart even "
-            "where labels are random. Only what transform makes of other rows is "
-            "evidence; label_blend=0 shows it for training rows too.",
+            "where labels are random (0.5: a silhouette of .81 to 1 with permuted "
+            "labels). Only what transform makes of other rows is evidence; "
+            "label_blend=0 shows it for training rows too.",
             LabelBlendWarning,
         )
         label = np.eye(self.classes_.size)[codes]
