@@ -59,10 +59,15 @@ def letter(graph: Any, title: str, label: str) -> Panel:
 
 def wine(embedding: np.ndarray, title: str, labels: np.ndarray = Y) -> Panel:
     """Return a panel with wine, turned so that the first class lies left and low."""
+    turned = embedding * wine_signs(embedding, labels)
+    return lambda ax: plot_embedding(turned, labels, ax=ax, title=title, zoom=True)
+
+
+def wine_signs(embedding: np.ndarray, labels: np.ndarray = Y) -> np.ndarray:
+    """Return the signs of axes that put the first class left and low."""
     means = np.array([embedding[labels == c].mean(axis=0) for c in (0, 1, 2)])
     wrong = [means[0, 0] > means[2, 0], means[0, 1] > means[1:, 1].mean()]
-    turned = np.where(wrong, -embedding, embedding)
-    return lambda ax: plot_embedding(turned, labels, ax=ax, title=title, zoom=True)
+    return np.where(wrong, -1, 1)
 
 
 def pipeline() -> Figure:
@@ -186,7 +191,7 @@ def projection() -> Figure:
     def loadings(ax: Any) -> None:
         order = np.argsort(-np.abs(model.projection_[:, 0]))[:8][::-1]
         names = [WINE.feature_names[k].split("/")[0].replace("_", " ") for k in order]
-        values = model.projection_[order, 0]
+        values = model.projection_[order, 0] * wine_signs(model.embedding_)[0]
         ax.barh(names, values / np.abs(values).max(), color="#0072B2")
         ax.set(xticks=[])
         ax.axvline(0, color="#333333", linewidth=0.8)

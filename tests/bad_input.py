@@ -9,7 +9,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,9 +86,10 @@ def _read_only() -> np.ndarray:
 
 
 def _memory_map() -> np.ndarray:
-    path = Path(tempfile.mkdtemp(), "X.npy")
-    np.save(path, X)
-    return np.load(path, mmap_mode="r")
+    with tempfile.NamedTemporaryFile(suffix=".npy") as file:
+        np.save(file, X)
+        file.flush()
+        return np.load(file.name, mmap_mode="r")  # outlives the name of its file
 
 
 def _only(names: tuple[str, ...], words: tuple[str, ...]) -> dict[str, tuple[str, ...]]:

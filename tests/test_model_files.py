@@ -88,7 +88,7 @@ def test_other_files_are_refused(tmp_path):
     path = tmp_path / "m.skops"
     with pytest.raises(ModelFileError, match="does not exist"):
         pf.load_model(path)
-    with pytest.raises(ModelFileError, match="Is a directory"):
+    with pytest.raises(ModelFileError, match="is not a file"):
         pf.load_model(tmp_path)
     path.write_bytes(b"nothing of the kind")
     with pytest.raises(ModelFileError, match="not a model that patchfold saved"):
@@ -187,6 +187,8 @@ class TestNothingOfAFileIsRun:
             ("patchfold.estimators.isomap.np", []),
             ("scipy.sparse.save_npz", ["{trace}", 1]),
             ("patchfold.__main__.main", []),
+            ("patchfold.estimators.isomap.PatchIsomap", []),  # a class of ours, called
+            ("patchfold.posterior.model.PosteriorModel", [1, 2, 3, 4]),
         ],
     )
     def test_a_call_in_the_schema(self, saved, trace, function, arguments):

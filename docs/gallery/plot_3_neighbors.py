@@ -3,7 +3,7 @@ Choosing the number of neighbours
 =================================
 
 The papers say themselves that K decides much. With labels, `select_n_neighbors`
-scores each K on samples that were not in the fit; the neighbours are searched once.
+scores each K on samples that were not in the fit, with one search a fold.
 """
 
 from sklearn.datasets import load_wine

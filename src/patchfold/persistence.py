@@ -2,8 +2,9 @@
 
 Unlike a pickle, such a file runs no code of its own when it is read: it may only name
 types. Those of NumPy, SciPy and scikit-learn that skops trusts are taken, and the
-classes that patchfold's models are made of; no function of ours, because a file can ask
-for any name to be called that is trusted.
+classes that patchfold's models are made of. A file can ask for any name that is trusted
+to be called, so ours are taken as objects whose attributes are filled in, never as
+functions, and never as classes to be constructed.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import json
 import os
 import sys
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ._files import write_bytes
+from ._files import check_growth, write_bytes
 from ._version import __version__
 
 FORMAT = 1
@@ -105,9 +106,11 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> 
     skops = _skops()
     try:
         found = skops.get_untrusted_types(data=data)
+        called = set(_called(_check_parts(data)))
     except Exception as error:  # skops, zipfile and json raise anything on nonsense
         raise _damaged(path) from error
-    unknown = sorted(name for name in set(found) - set(trusted) if not _is_ours(name))
+    names = {name for name in found if name in called or not _is_ours(name)}
+    unknown = sorted(names - set(trusted))
     if unknown:
         raise ModelFileError(
             f"{path} uses types that patchfold does not know: {', '.join(unknown)}. If "
@@ -140,6 +143,31 @@ def _is_ours(name: str) -> bool:
     return isinstance(kind, type) and _full_name(kind) == name
 
 
+def _check_parts(data: bytes) -> Any:
+    """Return the schema of a file; refuse sparse matrices that grow beyond reason."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for part in archive.infolist():
+            if part.filename.endswith(".npz"):
+                with zipfile.ZipFile(io.BytesIO(archive.read(part))) as arrays:
+                    grown = sum(inner.file_size for inner in arrays.infolist())
+                check_growth(part.file_size, grown, "make it again")
+        return json.loads(archive.read("schema.json"))
+
+
+def _called(schema: Any) -> Iterator[str]:
+    """Yield our names that a schema wants called, rather than filled in."""
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
+            waiting += node.values()
+            module, kind = str(node.get("__module__")), node.get("__loader__")
+            if module.split(".")[0] == __package__ and kind != "ObjectNode":
+                yield f"{module}.{node.get('__class__')}"
+
+
 def _full_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
@@ -166,6 +194,8 @@ def about_model(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _content(path: str | os.PathLike[str]) -> bytes:
+    if Path(path).exists() and not Path(path).is_file():
+        raise ModelFileError(f"{path} is not a file.")
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:

@@ -84,7 +84,7 @@ def split_names(text: str) -> tuple[str, ...]:
 def tell(quiet: bool, as_json: bool, record: dict[str, Any], lines: list[str]) -> None:
     """Print what was done: as JSON, in words, or not at all."""
     if as_json:
-        typer.echo(json.dumps(record, ensure_ascii=False, default=str))
+        typer.echo(json.dumps(record, default=str))
     elif not quiet:
         for line in lines:
             typer.echo(printable(line))

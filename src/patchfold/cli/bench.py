@@ -20,7 +20,7 @@ def bench(
 ) -> None:
     """Time patchfold beside scikit-learn and UMAP on the same data, in one run.
 
-    Without --quick it takes an hour or so and up to 16 GiB of memory.
+    Without --quick it takes half an hour or so and up to 8 GiB of memory.
     """
     from ..bench.report import format_table, run_bench
 

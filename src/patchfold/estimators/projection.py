@@ -52,7 +52,7 @@ class PatchProjection(PatchEmbedding):
         one number >= 0 per pair.
     kernel_width : float or "auto", default="auto"
         t of the weight exp(-d²/t); "auto" is the median of d² over the edges.
-    reg : float, default=REG
+    reg : float, default=1e-3
         Ridge on XᵀDX, in units of its mean eigenvalue. Directions in which the samples
         do not vary are left out in any case. With more features than samples and no
         ridge, the training samples lie where `PatchEigenmaps` puts them.
