@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
 from patchfold import _blocks, _memory
-from patchfold.dissimilarity import compare_pairs, get_dissimilarity
+from patchfold.dissimilarity import DISSIMILARITIES, compare_pairs, get_dissimilarity
 from patchfold.exceptions import (
     DegeneratePatchWarning,
     DisconnectedGraphWarning,
@@ -377,3 +377,50 @@ def test_a_radius_too_wide_for_the_memory_is_refused_before_the_search(monkeypat
         MemoryBudgetError, match=r"with 3000 neighbours .* Lower radius"
     ):
         by_radius(pf.PatchEigenmaps, 5.0).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_neighbors": None, "radius": 3.2},
+        {"n_neighbors": 14, "adaptive_patches": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("dissimilarity", sorted(set(DISSIMILARITIES) - {"euclidean"}))
+def test_samples_placed_one_by_one_lie_where_they_lie_together(
+    dissimilarity, settings, wine
+):
+    # Patches of fewer points than features, and of more: a single new sample may have
+    # either, whatever the training samples have.
+    X, _ = wine
+    model = pf.PatchIsomap(dissimilarity=dissimilarity, **settings).fit(X[:120])
+    assert model.patch_sizes_.min() < X.shape[1] < model.patch_sizes_.max()
+    together = model.transform(X[120:])
+    alone = np.vstack([model.transform(x[None]) for x in X[120:]])
+    scale = np.abs(model.embedding_).max()
+    np.testing.assert_allclose(alone, together, atol=1e-7 * scale)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_new_sample_that_reaches_all_of_wide_data_is_placed():
+    X = np.random.default_rng(0).normal(size=(20, 100))
+    X[0] *= 0.05
+    for dissimilarity in ("kl", "wasserstein", "hellinger", "fisher_rao"):
+        model = pf.PatchIsomap(
+            n_neighbors=None, radius=100.0, dissimilarity=dissimilarity
+        ).fit(X)
+        assert np.isfinite(model.transform(0.8 * X[:1])).all()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_who_is_isolated_by_the_radius_is_named_under_a_label_rule_too():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.random((20, 2)), [[30.0, 0.5]]])
+    y = np.repeat([0, -1], [20, 1])
+    model = pf.PatchIsomap(
+        n_neighbors=None, radius=1.0, label_rule="within", dissimilarity="euclidean"
+    )
+    with pytest.warns(DisconnectedGraphWarning, match="row 20"):
+        model.fit(X, y)

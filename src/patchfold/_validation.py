@@ -207,17 +207,20 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> An
         raise
 
 
-def check_magnitude(X: np.ndarray) -> None:
-    """Raise ValueError for samples whose squared distances are infinite or 0."""
+def check_magnitude(X: np.ndarray, *, spread: bool = True) -> None:
+    """Raise ValueError for samples whose squared distances are infinite or 0.
+
+    New samples may all be equal: without `spread`, only the size is looked at.
+    """
     largest = max(float(X.max()), -float(X.min()))
     if largest > LARGEST:
         raise ValueError(
             f"X has a value of size {largest:.3g}, and squares of more than "
             f"{LARGEST:g} are no numbers any more: scale the features."
         )
-    spread = float((X.max(axis=0) - X.min(axis=0)).max())
-    if 0 < spread < 1 / LARGEST:
+    widest = float((X.max(axis=0) - X.min(axis=0)).max()) if spread else 0.0
+    if 0 < widest < 1 / LARGEST:
         raise ValueError(
-            f"X varies by {spread:.3g} at most, and squares of less than "
+            f"X varies by {widest:.3g} at most, and squares of less than "
             f"{1 / LARGEST:g} are 0: scale the features."
         )

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ._blocks import map_blocks
 from ._distances import Entries, Products
+from ._memory import require_memory
 from ._types import Pairs
 from .exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from .graph import find_pieces, pairs_from_directed
@@ -105,6 +106,11 @@ def closest_pairs(
         present, first = np.unique(group[block], return_index=True)
         return present, np.minimum.reduceat(by_column, first, axis=0)
 
+    require_memory(
+        80.0 * n_groups**2,
+        f"joining a graph in {n_groups} pieces",
+        "Raise n_neighbors or radius, so that there are fewer.",
+    )
     nearest = np.full((n_groups, n_groups), np.inf)
     for present, minima in map_blocks(smallest, n, 3 * 8 * n, n_jobs):
         nearest[present] = np.minimum(nearest[present], minima)

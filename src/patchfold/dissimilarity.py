@@ -18,6 +18,7 @@ from joblib import parallel_config
 from ._arrays import Array, array_namespace
 from ._blocks import map_blocks
 from ._types import EdgeValues
+from ._validation import LARGEST
 from .curvature import (
     compare_all_directions,
     compare_directions,
@@ -308,11 +309,12 @@ def _take(description: Description | Patches, indices: Array) -> Any:
 
 
 def _check_lengths(lengths: np.ndarray, source: np.ndarray, target: np.ndarray) -> None:
-    bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths >= 0)))
+    bad = np.flatnonzero(~((lengths <= LARGEST) & (lengths >= 0)))
     if bad.size:
         e = bad[0]
         raise ValueError(
-            f"the dissimilarity of {bad.size} edges is not a finite number >= 0, the "
-            f"first {lengths[e]} between samples {source[e]} and {target[e]}. Scale "
-            "the features, raise ridge, or mend the dissimilarity callable."
+            f"the dissimilarity of {bad.size} edges is not a number from 0 to "
+            f"{LARGEST:g}, the first {lengths[e]} between samples {source[e]} and "
+            f"{target[e]}. Scale the features, raise ridge, or mend the dissimilarity "
+            "callable."
         )

@@ -193,7 +193,10 @@ def remove_edges_between(
     ends = classes[pairs.row], classes[pairs.column]
     kept = (ends[0] == ends[1]) | (ends[0] == UNLABELLED) | (ends[1] == UNLABELLED)
     rows, columns = [pairs.row[kept]], [pairs.column[kept]]
-    alone = np.bincount(rows[0], minlength=pairs.n_samples) == 0
+    n = pairs.n_samples
+    # Those without a neighbour before are not the rule's to join.
+    alone = np.bincount(rows[0], minlength=n) < np.bincount(pairs.row, minlength=n)
+    alone &= np.bincount(rows[0], minlength=n) == 0
     for label in np.unique(classes[alone]):
         lost = np.flatnonzero(alone & (classes == label))
         own = np.flatnonzero((classes == label) | (classes == UNLABELLED))
@@ -202,6 +205,4 @@ def remove_edges_between(
             found = search_all(X[lost], X[own], 1, own=place, n_jobs=n_jobs)
             rows.append(lost)
             columns.append(own[found.indices[:, 0]])
-    return pairs_from_directed(
-        pairs.n_samples, np.concatenate(rows), np.concatenate(columns)
-    )
+    return pairs_from_directed(n, np.concatenate(rows), np.concatenate(columns))

@@ -13,6 +13,7 @@ from ._blocks import map_blocks
 from ._distances import Products
 from ._ranking import TIE_BITS, in_rows, nearest_first
 from ._types import RaggedNeighborhoods, pointer_of
+from ._validation import LARGEST
 from .exact_search import search_all
 from .exceptions import IsolatedSampleWarning, warn
 
@@ -60,7 +61,7 @@ def search_within(
     ([1, 0, 2, 1], [1, 2, 1, 0])
     """
     products = Products(queries, X)
-    limit = radius**2 * (1 + 2.0**-TIE_BITS)
+    limit = min(float(radius), LARGEST) ** 2 * (1 + 2.0**-TIE_BITS)
 
     def search(block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         squared = products.squared(block)

@@ -24,6 +24,7 @@ def fit_neighborhoods(
     near: Neighborhoods | RaggedNeighborhoods,
     *,
     include_center: bool = True,
+    largest: int | None = None,
     **settings: Any,
 ) -> Patches:
     """Fit a Gaussian to every neighbourhood, of equal sizes or not.
@@ -38,6 +39,9 @@ def fit_neighborhoods(
         The neighbours of each centre, at least one.
     include_center : bool
         Whether the centre is a point of its own patch.
+    largest : int or None
+        The most neighbours there are in any of the patches that these will be compared
+        with, where sizes differ: all then have one form.
     **settings
         As in `fit_patches`.
 
@@ -60,7 +64,7 @@ def fit_neighborhoods(
     if isinstance(near, Neighborhoods):
         return fit_patches(centers, X, near.indices, **settings)
     counts = near.counts
-    largest = int(counts.max()) + int(include_center)
+    largest = (largest or int(counts.max())) + int(include_center)
     whole: dict[str, np.ndarray] = {}
     for size in np.unique(counts):
         owners = np.flatnonzero(counts == size)

@@ -139,8 +139,9 @@ class PatchEmbedding(
         several are identical), so `transform(X_train)` is `embedding_`. Where only
         dissimilarities are known, a dissimilarity of 0 means identical.
 
-        With `radius` those training samples are the ones within it. A sample that has
-        none is placed by its nearest one alone, and a warning names it.
+        With `radius` those training samples are the ones within it, for its patch the
+        nearest of them, no more than the largest patch in training has. A sample that
+        has none is placed by its nearest one alone, and a warning names it.
 
         Under a label rule a new sample keeps all of its patch but only its 10 nearest
         links, and weighs them by the label-free value. In training, labels tell a
@@ -225,8 +226,8 @@ class PatchEmbedding(
         )
         if precomputed:
             check_dissimilarities(X, square=reset)
-        elif reset:
-            check_magnitude(X)
+        else:
+            check_magnitude(X, spread=reset)
         return X
 
     def _read_edges(self, D: Any) -> EdgeList:

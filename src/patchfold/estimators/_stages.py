@@ -44,6 +44,7 @@ class PatchStage:
     _train_X: np.ndarray
     _variance: float
     _span: Span | None
+    _largest: int
     patch_sizes_: Any
 
     def _check_room(self, X: np.ndarray, dissimilarity: Dissimilarity) -> None:
@@ -157,6 +158,7 @@ class PatchStage:
         }
         X = self._train_X
         if centers is X:
+            self._largest = int(near.counts.max())
             wide = self._spans_little(X, dissimilarity) and not self._has_twins
             self._span = find_span(X) if wide else None
         if self._span is not None:
@@ -169,7 +171,8 @@ class PatchStage:
         return fit_neighborhoods(
             centers,
             X,
-            near,
+            near.first(self._largest),  # a patch is no larger than all in training
             include_center=self.include_center,
+            largest=self._largest,
             **settings,
         )

@@ -41,8 +41,7 @@ class PatchProjection(PatchEmbedding):
     radius : float or None, default=None
         Neighbours are all samples within this distance, instead of a number of them;
         set `n_neighbors=None` with it. A sample without any is named in a warning and
-        joined to the others by closest pairs; its patch has its nearest one. A new
-        sample without any is placed by its nearest training sample, with a warning.
+        joined to the others by closest pairs; its patch has its nearest one.
     dissimilarity : str or callable, default="kl"
         Dissimilarity of an edge. "euclidean" compares the samples; "kl",
         "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"
@@ -66,8 +65,7 @@ class PatchProjection(PatchEmbedding):
     adaptive_patches : bool, default=False
         Whether patches are smaller where the samples curve: each keeps its nearest
         points in inverse proportion to how much tangent spaces turn around it, if that
-        is more than in half of the patches, and at least a third of them. A new
-        sample's patch has the size of its nearest training sample's.
+        is more than in half of the patches, and at least a third of them.
     covariance : {"full", "diagonal", "robust"}, default="full"
         Model of a patch: "diagonal" keeps variances only; "robust" takes the spatial
         median for the mean and pulls in the farther half of the points.
@@ -184,6 +182,7 @@ class PatchProjection(PatchEmbedding):
         super()._fit(X, y, shared)
         # A linear map needs no training sample to place a new one.
         del self._train_X, self._described, self._search
+        self._span = None
         return self
 
     def _embed(self, edges: EdgeList) -> np.ndarray:

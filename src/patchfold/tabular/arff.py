@@ -1,4 +1,4 @@
-"""ARFF text -> a data frame: the header by hand, the rows as comma-separated ones.
+"""ARFF text -> a data frame: header and quotes by hand, then comma-separated rows.
 
 Not SciPy's reader: its patterns take time that grows with the square of a line's
 length, it makes every cell of a column as wide as the longest level, and it knows
@@ -8,17 +8,46 @@ neither text nor levels beyond ASCII.
 from __future__ import annotations
 
 import re
+from array import array
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .delimited import MAX_COLUMNS, MAX_NAME, TOO_WIDE, Layout, read_rows
+from .delimited import MAX_COLUMNS, MAX_NAME, TOO_WIDE, check_length, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NUMBERS = ("numeric", "real", "integer")
-WORDS = ("string", "date")
-_WORD = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,{}'"]+)""")
-_ESCAPED = re.compile(r"\\(.)")
+NUMBERS = ("numeric", "real", "int")
+"""How a kind of numbers begins: "integer" and "real[0,1]" are met, too."""
+
+_QUOTED = r"""'((?:[^'\\]|\\.|'')*)'|"((?:[^"\\]|\\.|"")*)\""""
+_NAME = re.compile(rf"""{_QUOTED}|([^\s,{{}}'"]+)""")
+_LEVEL = re.compile(rf"\s*(?:(?:{_QUOTED})\s*(?=[,}}])|([^,}}]*))([,}}])")
+_CELL = {
+    sign: re.compile(rf" *(?:(?:{_QUOTED}) *(?={sign}|$)|([^{sign}]*))({sign}|$)")
+    for sign in ",\t"
+}
+_ESCAPED = {sign: re.compile(rf"\\(.)|{sign}({sign})") for sign in "'\""}
+
+_DATES = {
+    "yyyy": "%Y",
+    "yy": "%y",
+    "MM": "%m",
+    "dd": "%d",
+    "HH": "%H",
+    "mm": "%M",
+    "ss": "%S",
+}
+
+
+@dataclass(frozen=True)
+class _Attribute:
+    """A column as it is declared; `levels` are those of a nominal one."""
+
+    name: str
+    kind: str
+    levels: tuple[str, ...] = ()
+    dates: str = "ISO8601"
 
 
 def parse_arff(text: str) -> pd.DataFrame:
@@ -55,39 +84,32 @@ def parse_arff(text: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    attributes, rows = _split(text)
-    frame = read_rows(
-        "\n".join(rows),
-        Layout(
-            len(attributes),
-            quote="'" if any("'" in row for row in rows) else '"',
-            numbers=tuple(n for n, (_, kind) in enumerate(attributes) if kind == []),
-        ),
-    )
-    for position, (name, levels) in enumerate(attributes):
-        if not levels:
-            continue
+    attributes, rows, lines = _split(text)
+    count = len(attributes)
+    numbers = {n for n, a in enumerate(attributes) if a.kind == "number"}
+    frame = read_rows(_comma_separated(rows, lines, count), count, numbers)
+    for position, attribute in enumerate(attributes):
         cells = frame.iloc[:, position]
-        unknown = cells[cells.notna() & ~cells.isin(levels)]
-        if len(unknown):
-            raise ValueError(
-                f"row {unknown.index[0] + 1} has {unknown.iloc[0][:60]!r} in {name!r}, "
-                "which is none of its declared levels"
-            )
-        frame[frame.columns[position]] = pd.Categorical(cells, categories=levels)
-    frame.columns = pd.Index([name for name, _ in attributes])
+        if attribute.kind == "date":
+            frame[position] = pd.to_datetime(cells, format=attribute.dates)
+        elif attribute.kind == "nominal":
+            unknown = cells[cells.notna() & ~cells.isin(list(attribute.levels))]
+            if len(unknown):
+                raise ValueError(
+                    f"line {lines[unknown.index[0]]} has {unknown.iloc[0][:60]!r} in "
+                    f"{attribute.name!r}, which is none of its declared levels"
+                )
+            frame[position] = pd.Categorical(cells, categories=list(attribute.levels))
+    frame.columns = pd.Index([attribute.name for attribute in attributes])
     return frame
 
 
-def _split(text: str) -> tuple[list[tuple[str, list[str] | None]], list[str]]:
-    """Return name and levels of every attribute, and the rows.
-
-    The levels of a number are [], those of text None.
-    """
-    attributes: list[tuple[str, list[str] | None]] = []
+def _split(text: str) -> tuple[list[_Attribute], list[str], array[int]]:
+    """Return the attributes, the rows, and the numbers of their lines."""
+    attributes: list[_Attribute] = []
     # Not splitlines(): to it a line ends at signs that a text may hold.
-    lines = iter(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
-    for number, line in enumerate(lines, start=1):
+    lines = enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1)
+    for number, line in lines:
         line = line.strip()
         keyword = line[:10].lower()
         if keyword == "@attribute":
@@ -100,36 +122,115 @@ def _split(text: str) -> tuple[list[tuple[str, list[str] | None]], list[str]]:
             raise ValueError(f"line {number} of the header is {line[:60]!r}")
     if not attributes:
         raise ValueError("it has no @attribute before @data")
-    rows = [row for line in lines if (row := line.strip()) and row[0] != "%"]
+    rows, numbers = [], array("q")
+    for number, line in lines:
+        if (row := line.strip()) and row[0] != "%":
+            rows.append(row)
+            numbers.append(number)
     if rows and rows[0].startswith("{"):
         raise ValueError("its rows are sparse ({position value, ...}); write them out")
-    return attributes, rows
+    return attributes, rows, numbers
 
 
-def _attribute(text: str, number: int) -> tuple[str, list[str] | None]:
-    name = _WORD.match(text.lstrip())
+def _attribute(text: str, number: int) -> _Attribute:
+    name = _NAME.match(text.lstrip())
     if name is None or name.end() > MAX_NAME:
         raise ValueError(
             f"line {number} declares an attribute without a name, or one of more than "
             f"{MAX_NAME:,} characters"
         )
-    kind = text.lstrip()[name.end() :].strip()
-    word = kind.split(None, 1)[0].lower() if kind else ""
-    if word in NUMBERS:
-        return _plain(name), []
-    if word in WORDS:
-        return _plain(name), None
-    if kind.startswith("{") and kind.endswith("}"):
-        levels = [_plain(level) for level in _WORD.finditer(kind[1:-1])]
-        if levels and len(set(levels)) == len(levels):
-            return _plain(name), levels
+    called, kind = _plain(name), text.lstrip()[name.end() :].strip()
+    word = kind[:10].lower()
+    if word.startswith(NUMBERS):
+        return _Attribute(called, "number")
+    if word.startswith("string"):
+        return _Attribute(called, "text")
+    if word.startswith("date"):
+        return _Attribute(called, "date", dates=_date_format(kind[4:], number))
+    levels = _levels(kind)
+    if levels and len(set(levels)) == len(levels):
+        return _Attribute(called, "nominal", tuple(levels))
     raise ValueError(
-        f"line {number} declares {_plain(name)[:60]!r} as {kind[:60]!r}, which is "
-        "neither a number, nor text, nor a list of different levels"
+        f"line {number} declares {called[:60]!r} as {kind[:60]!r}, which is "
+        "neither a number, nor text, nor a date, nor a list of different levels"
     )
 
 
+def _levels(kind: str) -> list[str]:
+    """Return what stands in braces; nothing if they are not closed, or not the last."""
+    levels, place, sign = [], 1, "," if kind.startswith("{") else ""
+    while sign == ",":
+        level = _LEVEL.match(kind, place)
+        if level is None:
+            return []
+        place, sign = level.end(), level[4]
+        if level[3] is None or level[3].strip():
+            levels.append(_plain(level))
+    rest = kind[place:].lstrip()
+    return levels if not rest or rest.startswith("%") else []
+
+
+def _date_format(text: str, number: int) -> str:
+    """Turn Java's letters into those of strftime."""
+    quoted = re.match(r"""\s*(?:"([^"]*)"|'([^']*)'|([^\s%]\S*))""", text)
+    if quoted is None:
+        return "ISO8601"
+    written = next(group for group in quoted.groups() if group is not None)
+    pieces = re.split("'([^']*)'", written)  # every other one stands for itself
+    letters = re.compile("|".join(_DATES))
+    if re.search("[a-zA-Z%']", letters.sub("", "".join(pieces[::2]))):
+        raise ValueError(
+            f"line {number} declares dates as {written[:60]!r}, which is not known; "
+            "declare them as string"
+        )
+    pieces[::2] = [letters.sub(lambda m: _DATES[m[0]], part) for part in pieces[::2]]
+    return "".join(pieces)
+
+
+def _comma_separated(rows: list[str], lines: array[int], count: int) -> str:
+    """Write rows anew: no blanks around cells, and doubled quotes where they need any.
+
+    Rows whose cells are plain, which are most, stay as they are.
+    """
+    sign = "\t" if rows and "\t" in rows[0] and "," not in rows[0] else ","
+    written = []
+    for number, row in zip(lines, rows, strict=True):
+        if "'" in row or '"' in row:
+            cells = _cells(row, sign)
+        elif sign == "\t" or " " in row or "\t" in row:
+            cells = [cell.strip() for cell in row.split(sign)]
+        else:
+            check_length(number, row.count(",") + 1, count)
+            written.append(row)
+            continue
+        check_length(number, len(cells), count)
+        written.append(",".join(map(_protected, cells)))
+    return "\n".join(written)
+
+
+def _cells(row: str, sign: str) -> list[str]:
+    """Return the cells of a row; one that begins with a quote sign may hold `sign`."""
+    cells, place = [], 0
+    while True:
+        cell = _CELL[sign].match(row, place)
+        assert cell is not None  # a cell may be empty
+        cells.append(_plain(cell))
+        place = cell.end()
+        if not cell[4]:
+            return cells
+
+
+def _protected(cell: str) -> str:
+    """Put quotes around a cell that pandas would cut, or skip as a blank line."""
+    if cell.strip() and "," not in cell and '"' not in cell:
+        return cell
+    return '"' + cell.replace('"', '""') + '"'
+
+
 def _plain(match: re.Match[str]) -> str:
-    """Return a word without its quotes."""
-    quoted = match[1] if match[1] is not None else match[2]
-    return match[3] if quoted is None else _ESCAPED.sub(r"\1", quoted)
+    """Return a word without its quotes, or without the blanks around it."""
+    if match[1] is not None:
+        return _ESCAPED["'"].sub(r"\1\2", match[1])
+    if match[2] is not None:
+        return _ESCAPED['"'].sub(r"\1\2", match[2])
+    return match[3].strip()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 SEPARATORS = ",;\t"
 MISSING = "?"
 """Means a missing cell in many public sets, beside what pandas takes for one."""
+
+NO_NUMBERS = ("NaN", "nan", "NAN")
+"""Mean a missing cell among numbers, but may be words among words."""
 
 MAX_COLUMNS = 100_000
 """A table with more is refused: every column is looked at on its own."""
@@ -25,24 +29,7 @@ TOO_WIDE = (
 MAX_NAME = 1000
 """Characters in the name of a column; a longer one is no name."""
 
-
-@dataclass(frozen=True)
-class Layout:
-    """How rows are written that have no header of their own.
-
-    Attributes
-    ----------
-    n_columns : int
-        How many cells a row has.
-    quote : str
-        What stands around a cell that holds a comma.
-    numbers : tuple of int
-        Positions of the columns that hold numbers; the others hold text.
-    """
-
-    n_columns: int
-    quote: str
-    numbers: tuple[int, ...]
+_BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
 
 
 def parse_csv(text: str) -> pd.DataFrame:
@@ -51,7 +38,8 @@ def parse_csv(text: str) -> pd.DataFrame:
     Parameters
     ----------
     text : str
-        The whole file. A header without commas may have semicolons or tabs.
+        The whole file. A header without commas may have semicolons or tabs. Blank
+        lines are skipped.
 
     Returns
     -------
@@ -73,11 +61,12 @@ def parse_csv(text: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    text = text.lstrip("\r\n")
+    skipped = _BLANK_LINES.match(text)[0]  # type: ignore[index]  # it always matches
+    text = text[len(skipped) :]
     header = text[: text.find("\n") + 1] or text
     separator = max(SEPARATORS, key=header.count)
     names = _header(text, separator)
-    _check_lengths(text, len(names), separator)
+    _check_lengths(text, len(names), separator, above=len(skipped.splitlines()))
     frame = pd.read_csv(
         _lines(text), sep=separator, na_values=[MISSING], low_memory=False
     )
@@ -86,44 +75,51 @@ def parse_csv(text: str) -> pd.DataFrame:
     return frame
 
 
-def read_rows(text: str, layout: Layout) -> pd.DataFrame:
+def read_rows(text: str, n_columns: int, numbers: Collection[int]) -> pd.DataFrame:
     """Return rows without a header as a table whose columns are numbered.
 
     Parameters
     ----------
     text : str
-        Rows, separated by commas; "?" is a missing cell.
-    layout : Layout
-        What they hold.
+        Rows of `n_columns` cells each, separated by commas; "?" is a missing cell.
+    n_columns : int
+        How many cells a row has.
+    numbers : collection of int
+        Positions of the columns that hold numbers; the others hold text.
 
     Returns
     -------
     pandas.DataFrame
-        Numbers as floats, text without the space around it.
+        Numbers as floats.
     """
     import pandas as pd
 
-    count = layout.n_columns
     if not text:
-        return pd.DataFrame(columns=range(count))
-    _check_lengths(text, count, ",", quote=layout.quote, escape="\\")
-    numbers = set(layout.numbers)
+        return pd.DataFrame(columns=range(n_columns))
     frame = pd.read_csv(
         _lines(text),
         header=None,
-        names=list(range(count)),
-        dtype={n: "float64" if n in numbers else "str" for n in range(count)},
-        na_values=[MISSING],
+        names=list(range(n_columns)),
+        dtype={n: "float64" if n in numbers else "str" for n in range(n_columns)},
+        na_values={
+            n: [MISSING, *NO_NUMBERS] if n in numbers else [MISSING]
+            for n in range(n_columns)
+        },
         keep_default_na=False,
-        skipinitialspace=True,
-        quotechar=layout.quote,
-        escapechar="\\",
         low_memory=False,
     )
-    _check_columns(frame, count)
-    for position in set(range(count)) - numbers:
-        frame[position] = frame[position].str.strip()
+    _check_columns(frame, n_columns)
     return frame
+
+
+def check_length(number: int, length: int, count: int) -> None:
+    """Refuse a line that has more or fewer cells than there are columns."""
+    if length != count:
+        raise ValueError(
+            f"line {number} has {length} cells, and there are {count} columns: put "
+            "quotes around a cell that holds the separator, and '?' where one is "
+            "missing"
+        )
 
 
 def _lines(text: str, newline: str | None = "") -> io.TextIOWrapper:
@@ -147,31 +143,40 @@ def _header(text: str, separator: str) -> list[str]:
     return names
 
 
-def _check_lengths(
-    text: str, count: int, separator: str, *, quote: str = '"', escape: str = ""
-) -> None:
+def _check_lengths(text: str, count: int, separator: str, *, above: int) -> None:
     """Refuse rows that are shorter or longer than there are columns.
 
     pandas calls what a shorter row lacks missing, so a few bytes a row could ask for
     any amount of memory; and it takes the first cells of longer rows for their names.
-    Where nothing is quoted it is enough to count separators, which is quick.
+    Where nothing is quoted it is enough to count separators, which is quick. Lines are
+    numbered from those `above` the text on.
     """
-    if quote in text or (escape and escape in text):
-        rows = csv.reader(
-            _lines(text),
-            delimiter=separator,
-            quotechar=quote,
-            escapechar=escape or None,
-        )
-        lengths = ((rows.line_num, len(row)) for row in rows if row)
+    blank = " \t\r\n".replace(separator, "")
+    if '"' in text:
+        lengths = _quoted_lengths(text, separator, blank)
     else:
         lines = enumerate(_lines(text, newline=None), start=1)
-        lengths = ((n, line.count(separator) + 1) for n, line in lines if line != "\n")
+        lengths = (
+            (n, line.count(separator) + 1) for n, line in lines if line.strip(blank)
+        )
     for number, length in lengths:
-        if length != count:
-            raise ValueError(
-                f"line {number} has {length} cells, and there are {count} columns"
-            )
+        check_length(above + number, length, count)
+
+
+def _quoted_lengths(text: str, separator: str, blank: str) -> Iterator[tuple[int, int]]:
+    """Yield the number of each row's last line, and its cells."""
+    line = ""
+
+    def watched() -> Iterator[str]:
+        nonlocal line
+        for line in _lines(text):
+            yield line
+
+    rows = csv.reader(watched(), delimiter=separator)
+    for row in rows:
+        # By the line, not by its cells: pandas skips blanks, but not quoted ones.
+        if line.strip(blank):
+            yield rows.line_num, len(row)
 
 
 def _check_columns(frame: pd.DataFrame, count: int) -> None:
