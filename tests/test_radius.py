@@ -424,3 +424,16 @@ def test_who_is_isolated_by_the_radius_is_named_under_a_label_rule_too():
     )
     with pytest.warns(DisconnectedGraphWarning, match="row 20"):
         model.fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_one_crowded_place_that_makes_all_patches_large_is_refused(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 40)) * 3
+    X[:60] = X[0] + rng.normal(size=(60, 40)) / 100
+    model = pf.PatchEigenmaps(n_neighbors=None, radius=1.0)
+    monkeypatch.setattr(_memory, "physical_memory", lambda: 8e6)
+    with pytest.raises(_memory.MemoryBudgetError, match="radius"):
+        model.fit(X)
+    monkeypatch.setattr(_memory, "physical_memory", lambda: 2e9)
+    model.fit(X)

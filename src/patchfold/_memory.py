@@ -65,20 +65,24 @@ def require_graph_memory(
     *,
     parameter: str = "n_neighbors",
     wide: bool = False,
+    largest: int | None = None,
 ) -> None:
     """Refuse a neighbour graph, and its patches, that the machine cannot hold.
 
     Patches of `wide` samples are kept in as many coordinates as there are samples.
+    Where neighbourhoods differ, `n_neighbors` is their mean size, and all patches take
+    the room of the `largest`.
     """
     n, m = X.shape
     k = n_neighbors or n - 1
+    points_each = (largest or k) + 1
     per_sample = BYTES_PER_EDGE * k
     if patches and wide:
-        per_sample += 8 * (2 * (k + 1) * n + 3 * m)
+        per_sample += 8 * (2 * points_each * n + 3 * m)
     elif patches:
-        per_sample += 8 * (4 * m * m if k + 1 > m else 3 * (k + 1) * m)
+        per_sample += 8 * (4 * m * m if points_each > m else 3 * points_each * m)
     if points:
-        per_sample += 8 * 2 * (k + 1) * m
+        per_sample += 8 * 2 * points_each * m
     require_memory(
         n * per_sample,
         f"the graph of {n} samples with {k} neighbours and {m} features",

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._memory import require_graph_memory
 from .._types import Neighborhoods, RaggedNeighborhoods
-from ..dissimilarity import Dissimilarity
+from ..dissimilarity import Dissimilarity, get_dissimilarity
 from ..neighbors import choose_search, find_neighbors, find_query_neighbors
 from ..patch_sizes import sizes_by_curvature, tangent_turning
 from ..patches import Patches
@@ -56,6 +56,19 @@ class PatchStage:
         else:
             count = max(1, expected_count(X, self.radius))
             require_graph_memory(X, count, *needs, parameter="radius", wide=wide)
+
+    def _check_ragged_room(self, X: np.ndarray, counts: np.ndarray) -> None:
+        """Refuse patches of which the largest, whose form all take, is too large."""
+        dissimilarity = get_dissimilarity(self.dissimilarity)
+        require_graph_memory(
+            X,
+            int(counts.mean()),
+            dissimilarity.needs_gaussians,
+            dissimilarity.needs_points,
+            parameter="radius",
+            wide=self._spans_little(X, dissimilarity),
+            largest=int(counts.max()),
+        )
 
     def _find_neighbors(
         self, X: np.ndarray, shared: SharedStages | None
@@ -108,6 +121,7 @@ class PatchStage:
         if isinstance(near, RaggedNeighborhoods):
             own = np.arange(X.shape[0])
             near = add_nearest(near, X, X, own=own, n_jobs=self.n_jobs)
+            self._check_ragged_room(X, near.counts)
         self.patch_sizes_ = near.counts
         if self.adaptive_patches:
             curvature = tangent_turning(
