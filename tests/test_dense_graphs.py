@@ -6,13 +6,14 @@ import array_api_strict as strict
 import numpy as np
 import pytest
 import reference
+from conftest import edges_of
 from scipy.sparse.csgraph import connected_components
 
 import patchfold as pf
 from patchfold import _blocks, graph
 from patchfold._ranking import nearest_first
 from patchfold.dissimilarity import DISSIMILARITIES, compare_pairs
-from patchfold.graph import find_pieces, undirected_union
+from patchfold.graph import find_pieces
 from patchfold.moments import moments_of_most
 from patchfold.neighbors import find_neighbors
 from patchfold.patches import fit_patches
@@ -55,7 +56,7 @@ DEGENERATE = "ignore::patchfold.exceptions.DegeneratePatchWarning"
 def test_all_pairs_at_once_equal_pair_by_pair(make, small_blocks, monkeypatch):
     X = make()
     indices = find_neighbors(X, 30).indices
-    pairs = undirected_union(indices)
+    pairs = edges_of(indices)
     patches = fit_patches(X, X, indices, shrinkage=0.0, ridge=0.0)
     described = CURVATURE.describe(patches)
     ends = pairs.source, pairs.target
@@ -72,7 +73,7 @@ def test_all_pairs_at_once_equal_pair_by_pair(make, small_blocks, monkeypatch):
 def test_all_pairs_at_once_use_nothing_but_the_array_api():
     X = flat_cloud()
     indices = find_neighbors(X, 30).indices
-    pairs = undirected_union(indices)
+    pairs = edges_of(indices)
     patches = fit_patches(X, X, indices, shrinkage=0.0, ridge=0.0)
     described = CURVATURE.describe(patches)
     device = strict.Device("device1")
@@ -127,9 +128,9 @@ def test_patches_of_one_point_have_exactly_no_spread_by_sums():
 
 def test_a_table_of_pairs_lists_what_sorting_lists(monkeypatch):
     indices = find_neighbors(cloud(), 12).indices
-    by_table = undirected_union(indices)
+    by_table = edges_of(indices)
     monkeypatch.setattr(graph, "DENSE", 1)
-    by_sorting = undirected_union(indices)
+    by_sorting = edges_of(indices)
     assert by_table.source.tolist() == by_sorting.source.tolist()
     assert by_table.target.tolist() == by_sorting.target.tolist()
 

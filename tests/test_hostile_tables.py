@@ -48,6 +48,9 @@ HOSTILE = {
     "wide.csv": (wide(1_000_000) + "1\n", "1,000,000 columns, and more than 100,000"),
     "pad.csv": (wide(MAX_COLUMNS) + "1\n" * 50_000, "line 2 has 1 cells"),
     "pad2.csv": (wide(90_000).strip() + "\r" + "1\r" * 50_000, "line 2 has 1 cells"),
+    "pad3.csv": (wide(90_000) + '"  "\n' * 50_000, "line 2 has 1 cells"),
+    "below.csv": (" \n\t\r\na,b\n \n1\n", "line 5 has 1 cells"),
+    "below2.csv": (' \n\t\r\na,b\n \n"1"\n', "line 5 has 1 cells, and there are 2"),
     "cut.csv.gz": (gzip.compress(os.urandom(999))[:-9], "not gzip, or damaged"),
     "plain.csv.gz": ("a,b\n1,2\n", "not gzip, or damaged"),
     "words.arff": ("hello", "line 1 of the header is 'hello'"),
@@ -58,8 +61,13 @@ HOSTILE = {
     "other.arff": ("@attribute a {b, c}\n@data\nb\nd\n", "line 4 has 'd' in 'a'"),
     "number.arff": (HEAD + "@data\nx\n", "could not convert string to float"),
     "ragged.arff": (HEAD + "@attribute b real\n@data\n1,2\n3\n", "line 6 has 1 cells"),
+    "remedy.arff": (HEAD + "@data\n% no row\n1,2\n", "quotes around a cell that"),
+    "comma.arff": ("@attribute a string\n@data\n'x, y\n", "line 3 has 2 cells"),
+    "behind.arff": ("@attribute a {b, c} d\n@data\nb\n", "list of different levels"),
+    "never.arff": ("@attribute a {b, c\n@data\nb\n", "list of different levels"),
+    "when.arff": ("@attribute a date QQ\n@data\n1\n", "declare them as string"),
     "sparse.arff": (HEAD + "@data\n{0 1}\n", "its rows are sparse"),
-    "quote.arff": ("@attribute " + "'" * 300_000 + "\n@data\n", "declares ''"),
+    "quote.arff": ("@attribute " + "'" * 300_000 + "\n@data\n", "without a name"),
     "open.arff": ("@attribute '" + r"\'" * 300_000 + "\n@data\n", "without a name"),
     "wide.arff": (
         "".join(f"@attribute c{n} real\n" for n in range(MAX_COLUMNS + 1)),
@@ -93,15 +101,29 @@ def test_what_is_no_table_ends_in_one_line(hostile, name, tmp_path):
 
 
 def test_what_was_fuzzed_is_read_or_refused_in_one_line():
-    tables = sorted(CORPUS.iterdir())
-    assert len(tables) > 5
+    fuzzed = sorted(CORPUS.glob("fuzz*"))
+    assert len(fuzzed) > 5
     said = []
-    for path in tables:
+    for path in fuzzed:
         try:
             choose_columns(read_table(path), impute="median")
         except ValueError as error:
             said.append(str(error))
     assert all(len(words.splitlines()) == 1 for words in said)
+
+
+def test_what_fuzzing_starts_from_is_read():
+    seeds = {path for path in CORPUS.iterdir() if not path.name.startswith("fuzz")}
+    shapes = {path.name: read_table(path).shape for path in seeds}
+    assert shapes == {
+        "packed.csv.gz": (2, 2),
+        "pets.arff": (2, 3),
+        "plain.csv": (3, 2),
+        "plain.parquet": (3, 3),
+        "quoted.csv": (2, 2),
+        "semicolons.csv": (2, 3),
+        "tabs.tsv": (2, 2),
+    }
 
 
 def test_a_bomb_is_refused_within_bounded_memory(tmp_path):
@@ -129,11 +151,45 @@ def test_a_bomb_is_refused_within_bounded_memory(tmp_path):
 class TestParquet:
     def test_rows_that_take_no_room_in_the_file(self, tmp_path):
         path = tmp_path / "t.parquet"
-        zeros = pa.array(np.zeros(20_000_000, dtype=np.int8))
+        zeros = pa.array(np.zeros(9_000_000))
         pq.write_table(pa.table({"a": zeros}), path)
         assert path.stat().st_size < 200_000
         with pytest.raises(ValueError, match=r"decompress to more than .*write it as"):
             read_table(path)
+
+    def test_flags_are_counted_by_the_bytes_they_take(self, tmp_path):
+        path = tmp_path / "t.parquet"
+        flags = np.zeros(100_000, dtype=np.int8)
+        flags[::1000] = 1
+        pq.write_table(pa.table({f"c{n}": flags for n in range(100)}), path)
+        assert path.stat().st_size < 800_000  # at 8 bytes a cell it grows too much
+        assert read_table(path).to_numpy().sum() == 10_000
+
+    @pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.arff", "t.csv.gz"])
+    def test_a_pipe_is_not_waited_for(self, tmp_path, name):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(ValueError, match="it is not a file"):
+            read_table(tmp_path / name)
+
+    def test_what_a_folder_may_not_hold(self, tmp_path):
+        folder = tmp_path / "t.parquet"
+        folder.mkdir()
+        with pytest.raises(ValueError, match="holds no Parquet files"):
+            read_table(folder)
+        pq.write_table(pa.table({"a": [1], "b": [2]}), folder / "0.parquet")
+        pq.write_table(pa.table({"a": [1]}), folder / "1.parquet")
+        with pytest.raises(ValueError, match="have different columns"):
+            read_table(folder)
+        (folder / "1.parquet").unlink()
+        (folder / "_SUCCESS").touch()
+        assert read_table(folder).shape == (1, 2)
+        os.mkfifo(folder / "1.parquet")
+        with pytest.raises(ValueError, match="holds links, pipes or devices"):
+            read_table(folder)
+        (folder / "1.parquet").unlink()
+        (folder / "round").symlink_to(folder)
+        with pytest.raises(ValueError, match="holds links, pipes or devices"):
+            read_table(folder)
 
     def test_a_long_text_in_every_row_is_held_once(self, tmp_path):
         path = tmp_path / "t.parquet"
@@ -199,6 +255,21 @@ class TestArff:
             "z\u2028\x85z",
         ]
         np.testing.assert_array_equal(table.iloc[:, 0], [1.5, 2, np.nan])
+
+    @pytest.mark.parametrize(
+        "row",
+        [
+            "'\\'" * 99_999,
+            "'a," * 99_999,
+            ("'" * 3 + "x,") * 99_999,
+            "' " * 99_999 + "x",
+        ],
+    )
+    def test_quotes_without_end_take_no_time(self, tmp_path, row):
+        path = tmp_path / "t.arff"
+        path.write_text(f"@attribute a string\n@attribute b string\n@data\n{row}\n")
+        with pytest.raises(ValueError, match=r"line 4 has [\d,]+ cells"):
+            read_table(path)
 
     def test_a_long_level_makes_no_other_cell_longer(self, tmp_path):
         path = tmp_path / "t.arff"

@@ -366,7 +366,7 @@ def test_a_search_for_a_number_cannot_find_all_in_reach(algorithm, roll):
 
 def test_a_choice_of_number_does_not_go_with_a_radius(roll):
     model = by_radius(pf.PatchIsomap, 3.0)
-    with pytest.raises(ValueError, match="has both n_neighbors"):
+    with pytest.raises(ValueError, match="set radius=None"):
         pf.select_n_neighbors(model, roll, candidates=[5, 10])
 
 
@@ -437,3 +437,9 @@ def test_one_crowded_place_that_makes_all_patches_large_is_refused(monkeypatch):
         model.fit(X)
     monkeypatch.setattr(_memory, "physical_memory", lambda: 2e9)
     model.fit(X)
+
+
+def test_a_sweep_over_sizes_is_refused_with_a_radius(wine):
+    model = pf.PatchIsomap(n_neighbors=None, radius=4.0)
+    with pytest.raises(ValueError, match=r"radius=4.0 .*set radius=None"):
+        list(pf.fit_sweep(model, wine[0], n_neighbors=[5, 6]))

@@ -63,11 +63,94 @@ class TestReading:
         tables = [read_table(tmp_path / f"t.{end}") for end in ("parquet", "csv.gz")]
         pd.testing.assert_frame_equal(*tables, check_dtype=False)
 
+    def test_a_folder_of_parquet_files_is_one_table(self, frame, tmp_path):
+        folder = tmp_path / "k=1" / "t.parquet"
+        folder.parent.mkdir()
+        frame.to_parquet(folder, partition_cols=["kind"])
+        table = read_table(folder).sort_values("size", ignore_index=True)
+        assert list(table["kind"].cat.categories) == ["a", "b"]
+        pd.testing.assert_frame_equal(
+            table, frame, check_dtype=False, check_categorical=False
+        )
+
     def test_arff_keeps_the_declared_order_of_levels(self, tmp_path):
         (tmp_path / "pets.arff").write_text(ARFF)
         table = read_table(tmp_path / "pets.arff")
         assert list(table["kind"].cat.categories) == ["cat", "dog"]
         assert table.isna().sum().tolist() == [1, 1, 0]
+
+    @pytest.mark.parametrize(
+        ("kind", "rows", "cells"),
+        [
+            ("string", "1, 'x, y'\n2,z", ["x, y", "z"]),
+            ("string", "1,O'Brien\n2,\"a, b\"\n3,'it''s'", ["O'Brien", "a, b", "it's"]),
+            ("string", "1,'say \"hi\"'\n2,C:\\x", ['say "hi"', "C:\\x"]),
+            ("string", "1,''\n2,'  '\n3,NaN", ["", "  ", "NaN"]),
+            ("string", "1\tx\n2\t'a\tb'\n3\tu, v", ["x", "a\tb", "u, v"]),
+            ("int", "1,2\n2 , 3 ", [2, 3]),
+            ("Integer", "1,?\n2,? \n? ,NaN\n4,nan", [None] * 4),
+            ("real [0,1]", "1,0.5\n2,.25", [0.5, 0.25]),
+            ("real[0,1]", "1,1\n2,0", [1, 0]),
+            ("{New York, Boston}", "1,New York\n2, Boston", ["New York", "Boston"]),
+            ("{x,y} % of a kind", "1,y\n2,'x'\n3,?", ["y", "x", None]),
+            ("{O'Brien, '}'}", "1,O'Brien\n2,'}'", ["O'Brien", "}"]),
+        ],
+    )
+    def test_arff_as_it_is_met(self, tmp_path, kind, rows, cells):
+        path = tmp_path / "t.arff"
+        path.write_text(f"@attribute n real\n@attribute a {kind}\n@data\n{rows}\n")
+        table = read_table(path)
+        assert (
+            table["a"].astype(object).where(table["a"].notna(), None).tolist() == cells
+        )
+
+    @pytest.mark.parametrize(
+        ("form", "cells"),
+        [
+            ("", "2020-01-31,2020-02-01"),
+            ("\"yyyy-MM-dd'T'HH:mm:ss\"", "2020-01-31T00:00:00,2020-02-01T00:00:00"),
+            ("'dd.MM.yy'", "31.01.20,01.02.20"),
+            ("MM/dd/yyyy", "'01/31/2020',02/01/2020"),
+        ],
+    )
+    def test_dates_in_arff_are_no_categories(self, tmp_path, form, cells):
+        path = tmp_path / "t.arff"
+        rows = "\n".join(f"{n},{cell}" for n, cell in enumerate(cells.split(",")))
+        path.write_text(
+            f"@attribute n real\n@attribute a date {form}\n@data\n{rows}\n3,?\n"
+        )
+        table = read_table(path)
+        assert table["a"].dt.strftime("%d %m %Y").tolist()[:2] == [
+            "31 01 2020",
+            "01 02 2020",
+        ]
+        assert table["a"].isna().tolist() == [False, False, True]
+        with pytest.raises(ValueError, match=r"column 'a' has dates; leave it out"):
+            choose_columns(table)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            " \t\n\n\r\na,b\n1,x\n \n\t \n2,y\n  ",
+            '  \na,b\n1,"x"\n \n\t\n2,y\n\n ',
+            "\n \na\tb\n1\tx\n   \n2\ty\n",
+            " \ra;b\r1;x\r \r2;y\r\t",
+        ],
+    )
+    def test_blank_lines_of_csv_are_skipped(self, tmp_path, text):
+        (tmp_path / "t.csv").write_bytes(text.encode())
+        table = read_table(tmp_path / "t.csv")
+        assert table.to_dict("list") == {"a": [1, 2], "b": ["x", "y"]}
+
+    def test_a_blank_line_of_any_end_moves_no_cell(self, tmp_path):
+        """Alone, pandas swallows the comma after a second carriage return."""
+        (tmp_path / "t.csv").write_bytes(b"a,b\r1,2\r\r,3\r")
+        table = read_table(tmp_path / "t.csv")
+        np.testing.assert_array_equal(table, [[1, 2], [np.nan, 3]])
+
+    def test_tabs_make_cells_where_they_separate(self, tmp_path):
+        (tmp_path / "t.tsv").write_text("a\tb\tc\n1\t2\t3\n\t\t\n")
+        assert read_table(tmp_path / "t.tsv").isna().sum().tolist() == [1, 1, 1]
 
     def test_a_dataset_is_found_by_its_name_and_knows_its_target(self):
         source = read_source("tic-tac-toe")

@@ -309,7 +309,8 @@ def _take(description: Description | Patches, indices: Array) -> Any:
 
 
 def _check_lengths(lengths: np.ndarray, source: np.ndarray, target: np.ndarray) -> None:
-    bad = np.flatnonzero(~((lengths <= LARGEST) & (lengths >= 0)))
+    wide = np.asarray(lengths, dtype=float)  # LARGEST is too large for float32
+    bad = np.flatnonzero(~((wide <= LARGEST) & (wide >= 0)))
     if bad.size:
         e = bad[0]
         raise ValueError(

@@ -26,20 +26,6 @@ VANISHING = 500.0
 """Beyond this d²/t for every edge, exp(-d²/t) is close to the smallest numbers."""
 
 
-def undirected_union(indices: np.ndarray) -> Pairs:
-    """List the edges of the neighbour graph, each once; row i lists i's neighbours.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pairs = undirected_union(np.array([[1], [2], [1]]))
-    >>> list(zip(pairs.source.tolist(), pairs.target.tolist()))
-    [(0, 1), (1, 2)]
-    """
-    n, k = indices.shape
-    return pairs_from_directed(n, np.repeat(np.arange(n), k), indices.ravel())
-
-
 def pairs_from_directed(n: int, row: np.ndarray, column: np.ndarray) -> Pairs:
     """List the edges of a directed relation "column is a neighbour of row"."""
     if (row[1:] < row[:-1]).any():

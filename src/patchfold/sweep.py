@@ -63,6 +63,11 @@ def fit_sweep(
     [20, 30]
     """
     sizes = list(n_neighbors)
+    if estimator.radius is not None:
+        raise ValueError(
+            f"radius={estimator.radius!r} chooses the neighbours: there are no sizes "
+            "to go through: set radius=None."
+        )
     if estimator._is_precomputed():
         for size in sorted(sizes):
             yield clone(estimator).set_params(n_neighbors=size).fit(X, y)

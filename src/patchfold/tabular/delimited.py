@@ -29,7 +29,7 @@ TOO_WIDE = (
 MAX_NAME = 1000
 """Characters in the name of a column; a longer one is no name."""
 
-_BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
+_BLANK_LINES = re.compile(r"(?:[ \t]*\n)*")
 
 
 def parse_csv(text: str) -> pd.DataFrame:
@@ -61,12 +61,14 @@ def parse_csv(text: str) -> pd.DataFrame:
     """
     import pandas as pd
 
+    # After an empty line that ends in "\r" alone pandas swallows a separator.
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     skipped = _BLANK_LINES.match(text)[0]  # type: ignore[index]  # it always matches
     text = text[len(skipped) :]
     header = text[: text.find("\n") + 1] or text
     separator = max(SEPARATORS, key=header.count)
     names = _header(text, separator)
-    _check_lengths(text, len(names), separator, above=len(skipped.splitlines()))
+    _check_lengths(text, len(names), separator, above=skipped.count("\n"))
     frame = pd.read_csv(
         _lines(text), sep=separator, na_values=[MISSING], low_memory=False
     )
@@ -122,9 +124,9 @@ def check_length(number: int, length: int, count: int) -> None:
         )
 
 
-def _lines(text: str, newline: str | None = "") -> io.TextIOWrapper:
+def _lines(text: str) -> io.TextIOWrapper:
     """Return text to be read as a file; io.StringIO takes four bytes a character."""
-    return io.TextIOWrapper(io.BytesIO(text.encode("utf-8")), "utf-8", newline=newline)
+    return io.TextIOWrapper(io.BytesIO(text.encode("utf-8")), "utf-8", newline="\n")
 
 
 def _header(text: str, separator: str) -> list[str]:
@@ -151,11 +153,11 @@ def _check_lengths(text: str, count: int, separator: str, *, above: int) -> None
     Where nothing is quoted it is enough to count separators, which is quick. Lines are
     numbered from those `above` the text on.
     """
-    blank = " \t\r\n".replace(separator, "")
+    blank = " \t\n".replace(separator, "")
     if '"' in text:
         lengths = _quoted_lengths(text, separator, blank)
     else:
-        lines = enumerate(_lines(text, newline=None), start=1)
+        lines = enumerate(_lines(text), start=1)
         lengths = (
             (n, line.count(separator) + 1) for n, line in lines if line.strip(blank)
         )
@@ -169,8 +171,9 @@ def _quoted_lengths(text: str, separator: str, blank: str) -> Iterator[tuple[int
 
     def watched() -> Iterator[str]:
         nonlocal line
-        for line in _lines(text):
-            yield line
+        for each in _lines(text):
+            line = each
+            yield each
 
     rows = csv.reader(watched(), delimiter=separator)
     for row in rows:

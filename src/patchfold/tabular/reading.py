@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,11 @@ BYTES_PER_CELL = 8
 
 BYTES_PER_BYTE = 12
 """What a byte of a text file takes at the peak: empty cells become numbers."""
+
+REMEDY = "Cut it into parts, or give arrays to the estimators in Python."
+
+MAX_FILES = 10_000
+"""Files and folders in a folder of Parquet files."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,8 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     Parameters
     ----------
     path : path-like
-        A file that ends in .csv, .tsv (or either with .gz), .parquet or .arff.
+        A file that ends in .csv, .tsv (or either with .gz), .parquet or .arff; or a
+        folder of Parquet files, partitioned by columns, whose name ends in .parquet.
 
     Returns
     -------
@@ -147,7 +154,7 @@ def _read_text(path: Path) -> str:
     require_memory(
         BYTES_PER_BYTE * len(raw),
         f"a table of {len(raw):,} bytes",
-        "Cut it into parts, or give arrays to the estimators in Python.",
+        REMEDY,
     )
     if b"\0" in raw:
         raise ValueError(
@@ -177,13 +184,19 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise ValueError(
             'Parquet needs pyarrow: pip install "patchfold[cli]"'
         ) from None
-    about = pq.read_metadata(path)
-    schema = about.schema.to_arrow_schema()
-    words = _check_parquet(schema)
-    cells = BYTES_PER_CELL * about.num_rows * len(schema)
-    groups = range(about.num_row_groups)
-    grown = cells + sum(about.row_group(g).total_byte_size for g in groups)
-    check_growth(path.stat().st_size, grown, "write it as CSV")
+    schemas, rows, size, grown = [], 0, 0, 0
+    for file in _parquet_files(path):
+        about = pq.read_metadata(file)
+        schemas.append(about.schema.to_arrow_schema())
+        rows += about.num_rows
+        size += file.stat().st_size
+        groups = range(about.num_row_groups)
+        grown += sum(about.row_group(g).total_byte_size for g in groups)
+    words = _check_parquet(schemas)
+    cells = rows * len(schemas[0])
+    width = max(sum(map(_width, schema.types)) for schema in schemas)
+    check_growth(size, grown + rows * width, "write it as CSV")
+    require_memory(BYTES_PER_CELL * cells, f"a table of {cells:,} cells", REMEDY)
     # As dictionaries, or a long text that stands in every row would be copied to each.
     frame = pq.read_table(path, read_dictionary=words).to_pandas()
     for name in frame.columns.intersection(words):
@@ -191,14 +204,50 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _check_parquet(schema: Any) -> list[str]:
+def _parquet_files(path: Path) -> list[Path]:
+    """Return a file, or those of a folder that is partitioned by values of columns."""
+    if not path.is_dir():
+        if path.exists() and not path.is_file():
+            raise ValueError("it is not a file")
+        return [path]
+    found = list(itertools.islice(path.rglob("*"), MAX_FILES + 1))
+    if len(found) > MAX_FILES:
+        raise ValueError(f"the folder holds more than {MAX_FILES:,} files and folders")
+    if any(f.is_symlink() or not (f.is_file() or f.is_dir()) for f in found):
+        raise ValueError("the folder holds links, pipes or devices, not only files")
+    files = [
+        file
+        for file in sorted(found)
+        if file.is_file()
+        # What begins so is about the table, and pyarrow skips it.
+        and not any(part[0] in "._" for part in file.relative_to(path).parts)
+    ]
+    if not files:
+        raise ValueError("the folder holds no Parquet files")
+    return files
+
+
+def _width(kind: Any) -> int:
+    """Return the bytes that a cell of an Arrow type takes."""
+    from pyarrow import types
+
+    if types.is_integer(kind) or types.is_floating(kind):
+        return int(kind.bit_width) // 8
+    return 1 if types.is_boolean(kind) else BYTES_PER_CELL
+
+
+def _check_parquet(schemas: list[Any]) -> list[str]:
     """Refuse what cannot be a table of samples, and return the columns of text."""
     from pyarrow import types
 
+    schema = schemas[0]
     if len(schema) > MAX_COLUMNS:
         raise ValueError(f"it has {len(schema):,} columns, and {TOO_WIDE}")
     if any(len(name) > MAX_NAME for name in schema.names):
         raise ValueError(f"the name of a column has more than {MAX_NAME:,} characters")
+    # pyarrow would call missing what a file lacks of the first one's columns.
+    if any(other.names != schema.names for other in schemas):
+        raise ValueError("the files in the folder have different columns")
     for field in schema:
         if types.is_nested(field.type):
             raise ValueError(f"column {field.name!r} holds {field.type}, not one value")
