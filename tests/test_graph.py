@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
+from conftest import edges_of
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from sklearn.manifold import Isomap
@@ -24,7 +25,6 @@ from patchfold.graph import (
     edge_weights,
     laplacian,
     pairs_from_directed,
-    undirected_union,
 )
 from patchfold.neighbors import find_neighbors
 
@@ -61,13 +61,13 @@ def groups(labels):
 @pytest.mark.parametrize("k", [1, 3, 19])
 def test_the_graph_is_the_union_of_the_neighbour_relation(k):
     indices = find_neighbors(np.random.default_rng(0).normal(size=(20, 3)), k).indices
-    pairs = undirected_union(indices)
+    pairs = edges_of(indices)
     found = list(zip(pairs.source.tolist(), pairs.target.tolist(), strict=True))
     assert found == reference.edges(indices)
 
 
 def test_a_mutual_pair_is_one_edge_and_a_one_sided_pair_is_an_edge():
-    pairs = undirected_union(np.array([[1], [0], [1], [2]]))
+    pairs = edges_of(np.array([[1], [0], [1], [2]]))
     assert pairs.source.tolist() == [0, 1, 2]
     assert pairs.target.tolist() == [1, 2, 3]
     assert pairs.row.tolist() == [0, 1, 2, 3]
@@ -78,7 +78,7 @@ def test_a_mutual_pair_is_one_edge_and_a_one_sided_pair_is_an_edge():
 @pytest.mark.parametrize(
     "pairs",
     [
-        undirected_union(
+        edges_of(
             find_neighbors(np.random.default_rng(1).normal(size=(30, 2)), 4).indices
         ),
         relation("5>1 0>5 3>2 2>3 4>0 1>2 0>1 5>0", 6),
@@ -98,7 +98,7 @@ def test_every_direction_points_at_its_own_edge(pairs):
 
 
 def test_the_neighbours_of_a_row_keep_their_order():
-    pairs = undirected_union(np.array([[2, 1], [0, 2], [1, 0]]))
+    pairs = edges_of(np.array([[2, 1], [0, 2], [1, 0]]))
     assert pairs.column.reshape(3, 2).tolist() == [[2, 1], [0, 2], [1, 0]]
 
 
@@ -365,9 +365,7 @@ def test_blobs_are_joined_by_their_closest_pair_and_nothing_else(estimator):
     between = model.graph_[:20, 20:].tocoo()
     gaps = cdist(X[:20], X[20:])
     if estimator is pf.PatchLLE:  # joins closed groups: here all but one sample
-        labels = closed_components(
-            undirected_union(find_neighbors(X, 6).indices)
-        ).labels
+        labels = closed_components(edges_of(find_neighbors(X, 6).indices)).labels
         gaps[(labels < 0)[:20]] = np.inf
         gaps[:, (labels < 0)[20:]] = np.inf
     closest = np.unravel_index(gaps.argmin(), gaps.shape)
@@ -413,7 +411,7 @@ def bridge():
 
 def test_closed_groups_are_joined_though_the_graph_is_connected():
     X = bridge()
-    pairs = undirected_union(find_neighbors(X, 2).indices)
+    pairs = edges_of(find_neighbors(X, 2).indices)
     assert (weak_components(pairs).count, closed_components(pairs).count) == (1, 2)
     with pytest.warns(
         DisconnectedGraphWarning,
