@@ -18,6 +18,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from cases import read
 from joblib import Parallel, delayed
 from sklearn.ensemble import RandomForestClassifier
 
@@ -123,14 +124,6 @@ def score_case(
         values = (name, split, condition, variant, mean, knn, right)
         rows.append(dict(zip(FIELDS, values, strict=True)))
     return rows
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    """Return the runs kept so far."""
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def run(

@@ -195,8 +195,8 @@ def remove_edges_between(
     rows, columns = [pairs.row[kept]], [pairs.column[kept]]
     n = pairs.n_samples
     # Those without a neighbour before are not the rule's to join.
-    alone = np.bincount(rows[0], minlength=n) < np.bincount(pairs.row, minlength=n)
-    alone &= np.bincount(rows[0], minlength=n) == 0
+    before, after = (np.bincount(r, minlength=n) for r in (pairs.row, rows[0]))
+    alone = (before > 0) & (after == 0)
     for label in np.unique(classes[alone]):
         lost = np.flatnonzero(alone & (classes == label))
         own = np.flatnonzero((classes == label) | (classes == UNLABELLED))

@@ -256,7 +256,7 @@ class PatchEmbedding(
         pairs = self._connect(pairs, X)
         self._variance = mean_variance(X)
         if near is not None and dissimilarity.needs_gaussians:
-            near = self._choose_patches(X, near)
+            near = self._choose_patches(dissimilarity, X, near)
         patches = self._fit_patches(dissimilarity, X, near, shared)
         self._described = describe_patches(dissimilarity, patches, n_jobs=self.n_jobs)
         i, j = pairs.source, pairs.target

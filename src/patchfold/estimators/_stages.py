@@ -8,7 +8,7 @@ import numpy as np
 
 from .._memory import require_graph_memory
 from .._types import Neighborhoods, RaggedNeighborhoods
-from ..dissimilarity import Dissimilarity, get_dissimilarity
+from ..dissimilarity import Dissimilarity
 from ..neighbors import choose_search, find_neighbors, find_query_neighbors
 from ..patch_sizes import sizes_by_curvature, tangent_turning
 from ..patches import Patches
@@ -47,27 +47,29 @@ class PatchStage:
     _largest: int
     patch_sizes_: Any
 
-    def _check_room(self, X: np.ndarray, dissimilarity: Dissimilarity) -> None:
-        """Refuse a graph that the machine cannot hold."""
-        needs = dissimilarity.needs_gaussians, dissimilarity.needs_points
-        wide = self._spans_little(X, dissimilarity)
-        if self.radius is None:
-            require_graph_memory(X, self.n_neighbors_, *needs, wide=wide)
-        else:
-            count = max(1, expected_count(X, self.radius))
-            require_graph_memory(X, count, *needs, parameter="radius", wide=wide)
+    def _check_room(
+        self,
+        X: np.ndarray,
+        dissimilarity: Dissimilarity,
+        counts: np.ndarray | None = None,
+    ) -> None:
+        """Refuse a graph that the machine cannot hold.
 
-    def _check_ragged_room(self, X: np.ndarray, counts: np.ndarray) -> None:
-        """Refuse patches of which the largest, whose form all take, is too large."""
-        dissimilarity = get_dissimilarity(self.dissimilarity)
+        Within a radius, sizes are estimated until they are known: `counts`.
+        """
+        size, largest = self.n_neighbors_, None
+        if counts is not None:
+            size, largest = int(counts.mean()), int(counts.max())
+        elif self.radius is not None:
+            size = max(1, expected_count(X, self.radius))
         require_graph_memory(
             X,
-            int(counts.mean()),
+            size,
             dissimilarity.needs_gaussians,
             dissimilarity.needs_points,
-            parameter="radius",
+            parameter="n_neighbors" if self.radius is None else "radius",
             wide=self._spans_little(X, dissimilarity),
-            largest=int(counts.max()),
+            largest=largest,
         )
 
     def _find_neighbors(
@@ -115,13 +117,16 @@ class PatchStage:
         )
 
     def _choose_patches(
-        self, X: np.ndarray, near: Neighborhoods | RaggedNeighborhoods
+        self,
+        dissimilarity: Dissimilarity,
+        X: np.ndarray,
+        near: Neighborhoods | RaggedNeighborhoods,
     ) -> Neighborhoods | RaggedNeighborhoods:
         """Choose the neighbours that make the patch of every training sample."""
         if isinstance(near, RaggedNeighborhoods):
             own = np.arange(X.shape[0])
             near = add_nearest(near, X, X, own=own, n_jobs=self.n_jobs)
-            self._check_ragged_room(X, near.counts)
+            self._check_room(X, dissimilarity, near.counts)
         self.patch_sizes_ = near.counts
         if self.adaptive_patches:
             curvature = tangent_turning(
@@ -136,10 +141,7 @@ class PatchStage:
         return near
 
     def _spans_little(self, X: np.ndarray, dissimilarity: Dissimilarity) -> bool:
-        """Say whether patches may be seen in the space that the samples span.
-
-        Not with identical samples: rounding would part them.
-        """
+        """Say whether patches may be seen in the space that the samples span."""
         return (
             dissimilarity.isometric and self.covariance == "full" and is_wide(*X.shape)
         )
@@ -173,6 +175,7 @@ class PatchStage:
         X = self._train_X
         if centers is X:
             self._largest = int(near.counts.max())
+            # Not with identical samples: rounding would part them.
             wide = self._spans_little(X, dissimilarity) and not self._has_twins
             self._span = find_span(X) if wide else None
         if self._span is not None:
