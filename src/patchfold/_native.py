@@ -1,0 +1,256 @@
+"""Inner loops in C (`_loops.c`), and arrays in their place where they are not compiled.
+
+Each function says in NumPy or SciPy what it computes; that is what runs without a
+compiler, and what the tests hold the C against. All release Python's lock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import dijkstra
+
+try:
+    _loops: Any = import_module("._loops", __package__)
+except ImportError:  # installed where nothing compiles
+    _loops = None
+
+GROUP = 16
+"""Samples that the search in cells compares at once."""
+
+WIDTH = 8
+"""`recur` takes a multiple of so many vectors."""
+
+
+def is_compiled() -> bool:
+    """Say whether the loops in C are there."""
+    return _loops is not None
+
+
+def shortest_paths(graph: sp.csr_array, sources: np.ndarray) -> np.ndarray:
+    """Return path lengths (s, n) from the sources; stored zeros are edges."""
+    if not _can_read(graph):
+        return np.atleast_2d(dijkstra(graph, indices=sources))
+    found = np.empty((sources.size, graph.shape[0]))
+    _loops.shortest_paths(*_csr(graph), _as(sources, np.int32), found)
+    return found
+
+
+def recur(
+    matrix: sp.csr_array,
+    now: np.ndarray,
+    before: np.ndarray,
+    rows: slice,
+    weights: tuple[float, float, float],
+) -> None:
+    """Overwrite rows of U, `before`, by a S V + b V + c U, where V is `now`.
+
+    Both are C-contiguous, (n, k) of float64 with k a multiple of `WIDTH`.
+    """
+    a, b, c = weights
+    if not _can_read(matrix):
+        product = matrix[rows] @ now
+        before[rows] = a * product + b * now[rows] + c * before[rows]
+        return
+    ends = rows.start, rows.stop
+    _loops.recur(*_csr(matrix), now, before, now.shape[1], *ends, a, b, c)
+
+
+def invert_packed(matrices: np.ndarray) -> np.ndarray | None:
+    """Return inverses of packed positive definite matrices, packed, or None.
+
+    Both (n, m (m + 1) / 2), upper triangles row by row; of the inverses what is off the
+    diagonal is doubled, as `divergences.describe_kl` wants it. None where they must be
+    found otherwise: they are not plain arrays, or not all are positive definite.
+    """
+    if _loops is None or not _is_plain(matrices):
+        return None
+    inverses = np.empty_like(matrices)
+    m = int(np.sqrt(2 * matrices.shape[1]))
+    _loops.invert_packed(matrices, inverses, m)
+    return inverses if np.isfinite(inverses).all() else None
+
+
+def kl_of_pairs(
+    left: tuple[Any, ...],
+    right: tuple[Any, ...],
+    row: np.ndarray,
+    column: np.ndarray,
+) -> np.ndarray | None:
+    """Return what `divergences.compare_kl` does of listed pairs; None if it must do it.
+
+    Patches are (mean, Σ packed, Σ⁻¹ packed) in float64. They are read where they are:
+    to copy them for every pair is what takes the time of `compare_kl`.
+    """
+    parts = (*left, *right)
+    if _loops is None or len(parts) != 6 or not all(map(_is_plain, parts)):
+        return None
+    values = np.empty(row.size)
+    pairs = _as(row, np.int64), _as(column, np.int64)
+    _loops.kl_of_pairs(*parts, *pairs, values, left[0].shape[1], left[1].shape[1])
+    return values
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Samples in cells, laid out for `search_cells`.
+
+    Attributes
+    ----------
+    points : float32 array (g, m, GROUP)
+        Samples from the centres of their cells, cell after cell, in groups of `GROUP`,
+        feature by feature; what fills the last group of a cell is infinite.
+    starts : int64 array (c + 1,)
+        At which group each cell begins.
+    middles : float64 array (c, m)
+        Centres of the cells.
+    centers : float32 array (ceil(c / GROUP), m, GROUP)
+        The same, in groups.
+    samples : int64 array (g * GROUP,)
+        Which sample lies in which place; -1 for none.
+    """
+
+    points: np.ndarray
+    starts: np.ndarray
+    middles: np.ndarray
+    centers: np.ndarray
+    samples: np.ndarray
+
+
+def group_samples(X: np.ndarray, label: np.ndarray, middles: np.ndarray) -> Groups:
+    """Lay samples out by the cells that `label` puts them in."""
+    order = np.argsort(label, kind="stable")
+    counts = np.bincount(label, minlength=middles.shape[0])
+    n_groups = -(-counts // GROUP)
+    starts = np.concatenate([[0], np.cumsum(n_groups)])
+    within = np.arange(order.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    place = np.repeat(GROUP * starts[:-1], counts) + within
+    samples = np.full(GROUP * starts[-1], -1, dtype=np.int64)
+    samples[place] = order
+    points = np.full((samples.size, X.shape[1]), np.inf, dtype=np.float32)
+    points[place] = X[order] - middles[label[order]]
+    return Groups(
+        _in_groups(points),
+        starts.astype(np.int64),
+        np.ascontiguousarray(middles, dtype=np.float64),
+        _in_groups(middles),
+        samples,
+    )
+
+
+def _in_groups(points: np.ndarray) -> np.ndarray:
+    """Put samples in groups of `GROUP`, feature by feature."""
+    n, m = points.shape
+    filled = np.full((-(-n // GROUP) * GROUP, m), np.inf, dtype=np.float32)
+    filled[:n] = points
+    return _aligned(filled.reshape(-1, GROUP, m).transpose(0, 2, 1))
+
+
+def _aligned(values: np.ndarray) -> np.ndarray:
+    """Return a contiguous copy that begins where a line of cache does: 64 bytes."""
+    room = np.empty(values.nbytes + 64, dtype=np.uint8)
+    start = -room.ctypes.data % 64
+    copy = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    copy[...] = values
+    return copy
+
+
+def search_cells(
+    groups: Groups, queries: np.ndarray, n_probes: int, n_wanted: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the nearest samples of each query in the cells nearest to it.
+
+    Parameters
+    ----------
+    groups : Groups
+        The samples.
+    queries : float64 array (q, m)
+        Whose neighbours are wanted.
+    n_probes : int
+        How many cells are searched.
+    n_wanted : int
+        How many samples.
+
+    Returns
+    -------
+    sample : int64 array (q, n_wanted)
+        In no order; -1 where the cells hold too few.
+    squared : float32 array (q, n_wanted)
+        Squared distances, in single precision; infinite there.
+    """
+    queries = np.ascontiguousarray(queries, dtype=np.float64)
+    if _loops is None:
+        place, squared = _search_in_arrays(groups, queries, n_probes, n_wanted)
+    else:
+        shape = queries.shape[0], n_wanted
+        place, squared = np.empty(shape, np.int32), np.empty(shape, np.float32)
+        cells = groups.points, groups.middles, groups.centers, groups.starts
+        sizes = queries.shape[1], groups.starts.size - 1, n_probes, n_wanted
+        _loops.search_cells(queries, *cells, place, squared, *sizes)
+    return np.where(place < 0, -1, groups.samples[place]), squared
+
+
+def _search_in_arrays(
+    groups: Groups, queries: np.ndarray, n_probes: int, n_wanted: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Search cell after cell, all the queries that look into it at once."""
+    shape = queries.shape[0], n_wanted
+    place, squared = np.full(shape, -1), np.full(shape, np.inf, dtype=np.float32)
+    to_cells = _squared_to(queries, groups.middles)
+    last = min(n_probes, to_cells.shape[1]) - 1
+    probed = to_cells <= np.partition(to_cells, last, axis=1)[:, last, None]
+    for cell, (start, stop) in enumerate(pairwise(groups.starts)):
+        rows = np.flatnonzero(probed[:, cell])
+        if not rows.size or start == stop:
+            continue
+        theirs = np.concatenate(groups.points[start:stop], axis=1).T
+        gaps = _squared_to(queries[rows] - groups.middles[cell], theirs)
+        places = np.broadcast_to(np.arange(GROUP * start, GROUP * stop), gaps.shape)
+        gaps = np.concatenate([squared[rows], gaps], axis=1)
+        places = np.concatenate([place[rows], places], axis=1)
+        kept = np.argpartition(gaps, n_wanted - 1, axis=1)[:, :n_wanted]
+        squared[rows] = np.take_along_axis(gaps, kept, axis=1)
+        place[rows] = np.take_along_axis(places, kept, axis=1)
+    place[np.isinf(squared)] = -1
+    return place, squared
+
+
+def _squared_to(queries: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return squared distances of all pairs in single precision."""
+    squared = np.zeros((queries.shape[0], points.shape[0]), dtype=np.float32)
+    for ours, theirs in zip(queries.T, points.T, strict=True):
+        gap = (ours[:, None] - theirs).astype(np.float32)
+        squared += gap * gap
+    return squared
+
+
+def _can_read(matrix: sp.csr_array) -> bool:
+    """Say whether the loops are there, and can count the entries of a matrix."""
+    return _loops is not None and matrix.nnz < 2**31
+
+
+def _csr(matrix: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what a sparse matrix consists of, as the loops want it."""
+    return (
+        _as(matrix.indptr, np.int32),
+        _as(matrix.indices, np.int32),
+        _as(matrix.data, np.float64),
+    )
+
+
+def _as(values: np.ndarray, dtype: Any) -> np.ndarray:
+    return np.ascontiguousarray(values, dtype=dtype)
+
+
+def _is_plain(part: Any) -> bool:
+    """Say whether the loops can read it as it is."""
+    return (
+        isinstance(part, np.ndarray)
+        and part.dtype == np.float64
+        and part.flags.c_contiguous
+    )

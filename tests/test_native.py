@@ -1,0 +1,171 @@
+"""The loops in C compute what the arrays in their place do."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import patchfold as pf
+from patchfold import _native
+from patchfold.divergences import compare_kl, describe_kl
+from patchfold.exact_search import search_all
+from patchfold.patches import Patches, fit_patches
+
+needs_loops = pytest.mark.skipif(
+    not _native.is_compiled(), reason="the loops in C were not compiled here"
+)
+
+
+@pytest.fixture
+def in_arrays(monkeypatch):
+    """Take the loops away for the rest of a test."""
+    return lambda: monkeypatch.setattr(_native, "_loops", None)
+
+
+def sparse_matrix(rng, n=90):
+    dense = rng.uniform(0.1, 1, (n, n)) * (rng.uniform(size=(n, n)) < 0.1)
+    return sp.csr_array(np.triu(dense, 1) + np.triu(dense, 1).T)
+
+
+@needs_loops
+def test_paths(in_arrays):
+    graph = sparse_matrix(np.random.default_rng(0))
+    sources = np.array([5, 0, 71])
+    found = _native.shortest_paths(graph, sources)
+    in_arrays()
+    np.testing.assert_allclose(found, _native.shortest_paths(graph, sources))
+
+
+@needs_loops
+@pytest.mark.parametrize("width", [8, 24])
+def test_a_step_of_a_recurrence(in_arrays, width):
+    rng = np.random.default_rng(1)
+    matrix = sparse_matrix(rng)
+    now, before = rng.normal(size=(2, 90, width))
+    found, expected = before.copy(), before.copy()
+    step = slice(20, 70), (0.5, -2.0, 3.0)
+    _native.recur(matrix, now, found, *step)
+    in_arrays()
+    _native.recur(matrix, now, expected, *step)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_array_equal(found[:20], before[:20])
+
+
+@needs_loops
+@pytest.mark.parametrize("m", [1, 2, 5, 20])
+@pytest.mark.parametrize("kind", ["full", "diagonal"])
+def test_kl_of_pairs_is_that_of_arrays(m, kind):
+    rng = np.random.default_rng(m)
+    X = rng.normal(size=(60, m))
+    near = rng.integers(0, 60, (60, m + 5))
+    described = describe_kl(fit_patches(X, X, near, covariance=kind))
+    i, j = rng.integers(0, 60, (2, 200))
+    found = _native.kl_of_pairs(described, described, i, j)
+    left, right = (tuple(part[at] for part in described) for at in (i, j))
+    np.testing.assert_allclose(found, compare_kl(left, right), rtol=1e-9, atol=1e-12)
+    assert (found[i == j] == 0).all()
+    assert _native.kl_of_pairs(described, described, i[:0], j[:0]).shape == (0,)
+
+
+@needs_loops
+def test_what_the_loops_cannot_read_is_left_to_arrays():
+    single = tuple(np.ones((3, 2), dtype=np.float32) for _ in range(3))
+    assert _native.kl_of_pairs(single, single, np.arange(3), np.arange(3)) is None
+    assert _native.invert_packed(np.ones((2, 3), dtype=np.float32)) is None
+
+
+@needs_loops
+@pytest.mark.parametrize("m", [1, 2, 3, 9, 30])
+def test_inverses(m):
+    rng = np.random.default_rng(m)
+    root = rng.normal(size=(11, m, m + 4))
+    matrices = root @ root.transpose(0, 2, 1)
+    row, column = np.triu_indices(m)
+    packed = np.ascontiguousarray(matrices[:, row, column])
+    expected = np.linalg.inv(matrices)[:, row, column] * np.where(row == column, 1, 2)
+    found = _native.invert_packed(packed)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+    packed[4] *= -1
+    assert _native.invert_packed(packed) is None
+
+
+def test_matrices_that_are_not_positive_definite_are_inverted_all_the_same():
+    # Covariances are never so, but a caller's may be.
+    matrices = np.array([[[2.0, 0.0], [0.0, -1.0]], [[1.0, 0.5], [0.5, 1.0]]])
+    patches = Patches(np.zeros((2, 2)), np.zeros((2, 2)), matrices, noise=np.ones(2))
+    inverse = describe_kl(patches)[2]
+    expected = np.linalg.inv(matrices)[:, [0, 0, 1], [0, 1, 1]] * [1, 2, 1]
+    np.testing.assert_allclose(inverse, expected)
+
+
+def cells_of(rng, n, m, n_cells):
+    X = rng.normal(size=(n, m))
+    middles = rng.normal(size=(n_cells, m))
+    label = rng.integers(0, n_cells - 1, n)  # the last stays empty
+    return X, _native.group_samples(X, label, middles)
+
+
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_loops), False])
+def test_all_cells_hold_the_nearest(in_arrays, compiled):
+    rng = np.random.default_rng(2)
+    X, groups = cells_of(rng, 150, 3, 7)
+    queries = rng.normal(size=(40, 3))
+    if not compiled:
+        in_arrays()
+    found, squared = _native.search_cells(groups, queries, 7, 5)
+    exact = ((queries[:, None] - X) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(
+        np.sort(found, axis=1), np.sort(np.argsort(exact, axis=1)[:, :5], axis=1)
+    )
+    listed = np.take_along_axis(exact, found, axis=1)
+    np.testing.assert_allclose(squared, listed, rtol=1e-4)
+
+
+@needs_loops
+@pytest.mark.parametrize("n_probes", [1, 2, 5])
+def test_near_cells_are_searched_alike(in_arrays, n_probes):
+    rng = np.random.default_rng(3)
+    _, groups = cells_of(rng, 300, 4, 12)
+    queries = rng.normal(size=(70, 4))
+    found = _native.search_cells(groups, queries, n_probes, 6)
+    in_arrays()
+    expected = _native.search_cells(groups, queries, n_probes, 6)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(
+            np.sort(ours, axis=1), np.sort(theirs, axis=1), rtol=1e-4
+        )
+
+
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_loops), False])
+def test_cells_with_too_few_samples_say_so(in_arrays, compiled):
+    X, groups = cells_of(np.random.default_rng(4), 9, 2, 3)
+    if not compiled:
+        in_arrays()
+    found, squared = _native.search_cells(groups, X, 3, 12)
+    assert (np.sort(found, axis=1)[:, :3] == -1).all()
+    assert (np.sort(squared, axis=1)[:, 9:] == np.inf).all()
+
+
+@needs_loops
+@pytest.mark.parametrize("shift", [0, 1e4, 1e9])
+def test_neighbours_do_not_depend_on_the_loops(in_arrays, shift):
+    # Far from the origin single precision tells nobody from nobody: double must.
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1500, 3))
+    X[700:] += shift
+    X[3] = X[1400]
+    own = np.arange(1500)
+    found = search_all(X, X, 6, own=own)
+    in_arrays()
+    expected = search_all(X, X, 6, own=own)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    np.testing.assert_array_equal(found.distances, expected.distances)
+
+
+@needs_loops
+def test_models_do_not_depend_on_the_loops(in_arrays):
+    X = np.random.default_rng(6).normal(size=(1600, 4))
+    found = pf.PatchEigenmaps(n_neighbors=12).fit(X)
+    in_arrays()
+    expected = pf.PatchEigenmaps(n_neighbors=12).fit(X)
+    np.testing.assert_allclose(found.graph_.data, expected.graph_.data, atol=1e-10)
+    np.testing.assert_allclose(found.embedding_, expected.embedding_, atol=1e-7)
