@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from patchfold.solvers import spectral
+from patchfold.solvers import filtered, spectral
 from patchfold.solvers.mds import classical_mds
 from patchfold.solvers.random_walk import walk_coordinates
 from patchfold.solvers.reconstruction import reconstruction_embedding
@@ -22,15 +22,18 @@ def path_laplacian(n):
     return sp.diags_array([degrees, -ones, -ones], offsets=[0, 1, -1]).tocsr()
 
 
-def count_calls(monkeypatch, name):
+def count_calls(monkeypatch, *names):
     calls = []
-    original = getattr(spectral, name)
 
-    def counted(*args, **kwargs):
-        calls.append(name)
-        return original(*args, **kwargs)
+    def count(name, original):
+        def counted(*args, **kwargs):
+            calls.append(name)
+            return original(*args, **kwargs)
 
-    monkeypatch.setattr(spectral, name, counted)
+        monkeypatch.setattr(spectral, name, counted)
+
+    for name in names:
+        count(name, getattr(spectral, name))
     return calls
 
 
@@ -68,6 +71,66 @@ def test_a_well_tied_graph_needs_no_factorisation(monkeypatch):
     dense = smallest_eigenpairs(matrix, 3, np.ones(n), solver="dense", seed=seed())
     np.testing.assert_allclose(found[0], dense[0], rtol=1e-9)
     np.testing.assert_allclose(found[1], dense[1], atol=1e-6)
+
+
+class TestFiltered:
+    """The iteration that `eigen_solver="auto"` takes for many samples."""
+
+    @pytest.fixture(autouse=True)
+    def of_few(self, monkeypatch):
+        monkeypatch.setattr(filtered, "FEW", 100)
+
+    @pytest.mark.parametrize("n_components", [1, 3, 12])
+    def test_it_finds_what_a_dense_solver_does(self, n_components, monkeypatch):
+        n = 650
+        calls = count_calls(monkeypatch, "_from_above", "_inverse_iteration")
+        found = smallest_eigenpairs(well_tied(n), n_components, np.ones(n), seed=seed())
+        assert not calls
+        dense = smallest_eigenpairs(
+            well_tied(n), n_components, np.ones(n), solver="dense", seed=seed()
+        )
+        np.testing.assert_allclose(found[0], dense[0], rtol=1e-9)
+        np.testing.assert_allclose(found[1], dense[1], atol=1e-6)
+
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    def test_order_in_memory_and_threads_change_nothing(self, n_jobs, monkeypatch):
+        n = 650
+        plain = smallest_eigenpairs(well_tied(n), 2, np.ones(n), seed=seed())
+        monkeypatch.setattr(filtered, "MANY", 100)
+        monkeypatch.setattr(filtered, "ROWS", 64)
+        found = smallest_eigenpairs(
+            well_tied(n), 2, np.ones(n), n_jobs=n_jobs, seed=seed()
+        )
+        np.testing.assert_allclose(found[1], plain[1], atol=1e-9)
+        alone = smallest_eigenpairs(well_tied(n), 2, np.ones(n), n_jobs=1, seed=seed())
+        np.testing.assert_array_equal(found[1], alone[1])
+
+    def test_a_long_path_is_factorised_before_many_products(self, monkeypatch):
+        n = 5000
+        calls = count_calls(monkeypatch, "_inverse_iteration")
+        values, _ = smallest_eigenpairs(path_laplacian(n), 2, np.ones(n), seed=seed())
+        assert calls
+        expected = 2 - 2 * np.cos(np.pi * np.arange(1, 3) / n)
+        np.testing.assert_allclose(values, expected, rtol=1e-5)
+
+    def test_more_zeros_than_vectors_are_not_told_by_chance(self, monkeypatch):
+        # Twenty well tied groups, tied to each other by next to nothing.
+        group = well_tied(40).toarray()
+        matrix = np.kron(np.eye(20), group)
+        ends = np.arange(0, 760, 40)
+        matrix[ends, ends + 40] = matrix[ends + 40, ends] = -1e-13
+        np.fill_diagonal(matrix, 0)
+        np.fill_diagonal(matrix, -matrix.sum(axis=1))
+        calls = count_calls(monkeypatch, "_inverse_iteration")
+        smallest_eigenpairs(sp.csr_array(matrix), 2, np.ones(800), seed=seed())
+        assert calls
+
+    def test_a_dense_matrix_is_left_to_lanczos(self, monkeypatch):
+        n = 650
+        calls = count_calls(monkeypatch, "_from_above")
+        full = sp.csr_array(n * np.eye(n) - np.ones((n, n)))
+        smallest_eigenpairs(full, 2, np.ones(n), seed=seed())
+        assert calls
 
 
 def test_vectors_that_are_none_are_refused(monkeypatch):
@@ -129,6 +192,7 @@ def test_a_dense_solver_takes_over_where_nothing_converges(monkeypatch):
     matrix, n = path_laplacian(700), 700
     expected = smallest_eigenpairs(matrix, 2, np.ones(n), solver="dense", seed=seed())
     monkeypatch.setattr(spectral, "_lanczos", fail)
+    monkeypatch.setattr(spectral, "filtered_eigenpairs", fail)
     values, vectors = smallest_eigenpairs(matrix, 2, np.ones(n), seed=seed())
     np.testing.assert_array_equal(values, expected[0])
     np.testing.assert_array_equal(vectors, expected[1])

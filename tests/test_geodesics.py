@@ -1,4 +1,4 @@
-"""Shortest paths between all samples, in two steps, are those of one search each."""
+"""Shortest paths, and landmarks instead of all of them."""
 
 import numpy as np
 import pytest
@@ -45,17 +45,15 @@ def graphs():
 GRAPHS = dict(graphs())
 
 
-@pytest.fixture
-def in_two_steps(monkeypatch):
-    monkeypatch.setattr(module, "FEW", 0)
-    monkeypatch.setattr(module, "CHUNK", 16)
-
-
-@pytest.mark.usefixtures("in_two_steps")
 @pytest.mark.parametrize("name", GRAPHS)
-def test_two_steps_find_what_one_search_per_sample_finds(name):
+def test_paths_are_those_of_scipy(name):
     graph = GRAPHS[name]
     np.testing.assert_allclose(geodesics(graph), dijkstra(graph), rtol=1e-12)
+
+
+def test_what_no_path_reaches_is_infinitely_far():
+    graph = sp.csr_array(np.kron(np.eye(2), [[0.0, 2.0], [2.0, 0.0]]))
+    np.testing.assert_array_equal(geodesics(graph), dijkstra(graph))
 
 
 def test_an_order_for_the_memory_changes_nothing(monkeypatch):
@@ -66,14 +64,6 @@ def test_an_order_for_the_memory_changes_nothing(monkeypatch):
     np.testing.assert_array_equal(geodesics(graph, sources), plain)
 
 
-@pytest.mark.usefixtures("in_two_steps")
-def test_targets_that_need_many_sweeps_are_searched_for(monkeypatch):
-    graph = GRAPHS["a crowd with a tail"]
-    monkeypatch.setattr(module, "MAX_SWEEPS", 2)
-    np.testing.assert_allclose(geodesics(graph), dijkstra(graph), rtol=1e-12)
-
-
-@pytest.mark.usefixtures("in_two_steps")
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
 def test_blocks_and_threads_do_not_change_a_bit(n_jobs, monkeypatch):
     graph = GRAPHS["random"]

@@ -283,7 +283,7 @@ def test_weights_that_fall_apart_are_reported():
 def test_a_width_that_is_wide_already_is_not_told_to_be_automatic():
     with pytest.warns(
         VanishingWeightsWarning,
-        match=re.escape("tells these apart. Raise n_neighbors or kernel_width."),
+        match=re.escape("these apart. Raise n_neighbors, radius or kernel_width."),
     ):
         edge_weights(chain(0.1, 0.1, 3.0, 0.1), 0.02)
 

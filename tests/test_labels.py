@@ -65,6 +65,8 @@ def mixed(*labels):
         (pd.Series([3, -1, 7], index=[7, 8, 9]), [0, -1, 1]),
         (pd.Series([3, -1, 7], dtype="Int64"), [0, -1, 1]),
         ([5, 5, 5], [0, 0, 0]),
+        (mixed(("b", 1), -1, ("a", 1)), [1, -1, 0]),
+        (mixed(("b",), "b", ("a", 1)), [1, 2, 0]),
     ],
 )
 def test_labels_become_codes_and_minus_one_stays(y, codes):

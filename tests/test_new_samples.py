@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import patchfold as pf
-from patchfold.solvers.spectral import nystrom
+from patchfold.solvers.nystrom import nystrom
 
 RECIPES = {
     "isomap_kl": lambda: pf.isomap_kl(n_neighbors=20),

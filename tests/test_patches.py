@@ -252,7 +252,7 @@ def refusal(count, n):
 
 REMEDY = re.escape(
     "nothing regularises them. Set ridge above 0 (1e-3 in the papers' scripts), or "
-    "raise n_neighbors above the number of features."
+    "raise n_neighbors or radius: patches need more points than features."
 )
 
 

@@ -237,6 +237,18 @@ def test_a_matrix_that_is_not_square_is_refused(estimator, make):
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("factor", [1e160, 1e-160])
+@over_estimators
+def test_what_cannot_be_squared_is_refused(estimator, factor, make):
+    model = estimator(dissimilarity="precomputed")
+    with pytest.raises(ValueError, match=r"largest dissimilarity in X .* scale X"):
+        model.fit(make(factor * D))
+    if factor > 1:
+        with pytest.raises(ValueError, match=r"largest dissimilarity in X .* scale X"):
+            model.fit(make(D)).transform(make(factor * D))
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @over_estimators
 def test_a_negative_entry_is_refused(estimator, make):
     wrong = D.copy()

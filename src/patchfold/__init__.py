@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import datasets, exceptions, metrics, plotting
+    from . import cluster, datasets, exceptions, metrics, plotting
     from .comparison import Comparison, compare
     from .estimators import (
         CauchyEmbedding,
@@ -35,6 +35,7 @@ __all__ = [
     "Patches",
     "__version__",
     "cauchy",
+    "cluster",
     "compare",
     "datasets",
     "elap",
@@ -76,7 +77,7 @@ def __getattr__(name: str) -> Any:
     --help` needs neither.
     """
     value: Any
-    if name in ("datasets", "exceptions", "metrics", "plotting"):
+    if name in ("cluster", "datasets", "exceptions", "metrics", "plotting"):
         value = import_module(f".{name}", __name__)
     else:
         home = next((home for home, names in _HOMES.items() if name in names), None)

@@ -12,6 +12,9 @@ from typing import Any
 Array = Any
 """An array of any library that follows the array API standard."""
 
+FUSED = 32
+"""Up to so many columns, CUDA solves a batch of matrices at once."""
+
 
 def array_namespace(array: Array) -> Any:
     """Return the module whose functions work on `array`.
@@ -39,3 +42,61 @@ def identity_like(matrices: Array) -> Array:
     xp = array_namespace(matrices)
     size = matrices.shape[-1]
     return xp.eye(size, dtype=matrices.dtype, device=matrices.device)
+
+
+def cumulative_sum(rows: Array) -> Array:
+    """Return the sums along every row, up to each of its places.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cumulative_sum(np.array([[1.0, 2.0, 3.0]])).tolist()
+    [[1.0, 3.0, 6.0]]
+    """
+    xp = array_namespace(rows)
+    if hasattr(xp, "cumulative_sum"):
+        return xp.cumulative_sum(rows, axis=1)
+    return xp.cumsum(rows, axis=1)  # NumPy 2.0 has it by its old name alone
+
+
+def eigh(matrices: Array) -> tuple[Array, Array]:
+    """Return eigenvalues, ascending, and eigenvectors of a batch of matrices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> eigh(np.array([[[2.0, 0.0], [0.0, 1.0]]]))[0].tolist()
+    [[1.0, 2.0]]
+    """
+    if _is_slow(matrices):
+        from .tensors.jacobi import eigh as all_at_once
+
+        return all_at_once(matrices)
+    values, vectors = array_namespace(matrices).linalg.eigh(matrices)
+    return values, vectors
+
+
+def svd_of_rows(matrices: Array) -> tuple[Array, Array]:
+    """Return singular values, descending, and right vectors of a batch of matrices.
+
+    Each has no more rows than columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> svd_of_rows(np.array([[[0.0, 2.0]]]))[0].tolist()
+    [[2.0]]
+    """
+    if _is_slow(matrices):
+        from .tensors.jacobi import svd_of_rows as all_at_once
+
+        return all_at_once(matrices)
+    xp = array_namespace(matrices)
+    _, values, rows = xp.linalg.svd(matrices, full_matrices=False)
+    return values, rows
+
+
+def _is_slow(matrices: Array) -> bool:
+    """Say whether torch would solve many matrices on a device one after another."""
+    large = matrices.shape[-1] > FUSED and matrices.shape[0] > FUSED
+    return bool(getattr(matrices, "is_cuda", False)) and large

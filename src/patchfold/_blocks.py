@@ -14,7 +14,8 @@ from contextvars import ContextVar
 from threading import Lock
 from typing import TypeVar
 
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs, parallel_config
+from joblib.parallel import BACKENDS, get_active_backend
 
 from ._arrays import Array, array_namespace
 
@@ -24,11 +25,39 @@ BLOCK_BYTES = 8 * 2**20
 TASKS = 8
 """Runs of blocks for each thread: enough that none waits long for the last."""
 
+HERE = tuple(
+    BACKENDS[name]
+    for name in ("sequential", "threading", "multiprocessing", "loky")
+    if name in BACKENDS
+)
+"""Backends of joblib that work on this machine; those of a cluster are others."""
+
 T = TypeVar("T")
 
 Watcher = Callable[[str, int, int], None]
 
 _WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+_ROOM: ContextVar[int | None] = ContextVar("room", default=None)
+
+
+@contextmanager
+def device_blocks(n_bytes: int) -> Iterator[None]:
+    """Cut work on a device: into blocks of so many bytes, one after another.
+
+    A device is busy with a single block if it is large; threads would only wait.
+
+    Examples
+    --------
+    >>> with device_blocks(2 * BLOCK_BYTES):
+    ...     map_blocks(lambda block: block.stop - block.start, 5, BLOCK_BYTES / 2)
+    [4, 1]
+    """
+    token = _ROOM.set(n_bytes)
+    try:
+        yield
+    finally:
+        _ROOM.reset(token)
 
 
 @contextmanager
@@ -105,7 +134,7 @@ def map_blocks(
     """
     blocks = _cut(n_items, bytes_per_item, step)
     function = _watched(function, len(blocks))
-    n_threads = min(len(blocks), effective_n_jobs(n_jobs))
+    n_threads = 1 if _ROOM.get() else min(len(blocks), count_threads(n_jobs))
     if n_threads <= 1:
         return [function(block) for block in blocks]
 
@@ -119,6 +148,23 @@ def map_blocks(
     runs = [blocks[s : s + length] for s in range(0, len(blocks), length)]
     with ThreadPoolExecutor(n_threads) as pool:
         return [result for run in pool.map(work, runs) for result in run]
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Return how many threads of this machine `n_jobs` asks for, as joblib counts.
+
+    Under a backend that spreads work over a cluster, joblib counts the cluster's
+    cores: None is then one thread, as such work is in many pieces already.
+
+    Examples
+    --------
+    >>> count_threads(None), count_threads(3)
+    (1, 3)
+    """
+    if isinstance(get_active_backend()[0], HERE):
+        return effective_n_jobs(n_jobs)
+    with parallel_config(backend="threading", n_jobs=1):
+        return effective_n_jobs(n_jobs)
 
 
 def fill_blocks(
@@ -173,7 +219,8 @@ def fill_blocks(
 
 
 def _cut(n_items: int, bytes_per_item: float, step: int | None = None) -> list[slice]:
-    step = step or max(1, int(BLOCK_BYTES / max(bytes_per_item, 1)))
+    room = _ROOM.get() or BLOCK_BYTES
+    step = step or max(1, int(room / max(bytes_per_item, 1)))
     return [slice(s, min(s + step, n_items)) for s in range(0, n_items, step)]
 
 

@@ -6,7 +6,10 @@ import os
 
 import numpy as np
 
+from ._arrays import Array
+from ._homes import is_tensor
 from .exceptions import MemoryBudgetError
+from .tensors.devices import free_memory
 
 BYTES_PER_EDGE = 150
 """What one neighbour of one sample costs at the peak: indices, sorting, weights."""
@@ -31,7 +34,9 @@ def physical_memory() -> int:
     return machine if limit == resource.RLIM_INFINITY else min(machine, limit)
 
 
-def require_memory(n_bytes: float, what: str, remedy: str) -> None:
+def require_memory(
+    n_bytes: float, what: str, remedy: str, *, like: Array = None
+) -> None:
     """Raise MemoryBudgetError if `what` needs more than the machine has.
 
     Parameters
@@ -42,7 +47,17 @@ def require_memory(n_bytes: float, what: str, remedy: str) -> None:
         What needs it, with its numbers.
     remedy : str
         Which parameter to change.
+    like : array or None
+        Where the work will be done: of a tensor's device, what is free counts.
     """
+    if is_tensor(like) and like.device.type != "cpu":
+        free = free_memory(like.device)
+        if n_bytes > free:
+            raise MemoryBudgetError(
+                f"{what} would need about {n_bytes / 2**30:.1f} GiB, and the device "
+                f"{like.device} has {free / 2**30:.1f} free. {remedy}"
+            )
+        return
     have = physical_memory()
     if n_bytes > have:
         raise MemoryBudgetError(
@@ -58,7 +73,7 @@ def require_memory(n_bytes: float, what: str, remedy: str) -> None:
 
 
 def require_graph_memory(
-    X: np.ndarray,
+    X: Array,
     n_neighbors: int | None,
     patches: bool,
     points: bool = False,
@@ -87,4 +102,5 @@ def require_graph_memory(
         n * per_sample,
         f"the graph of {n} samples with {k} neighbours and {m} features",
         f"Lower {parameter}, or reduce the features first.",
+        like=X,
     )

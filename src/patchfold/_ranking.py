@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ._arrays import Array, array_namespace
+
 TIE_BITS = 40
 """Squared distances that agree to this many binary digits are ties."""
 
@@ -49,7 +51,7 @@ def nearest_first(squared: np.ndarray, n_neighbors: int) -> np.ndarray:
     The fast sort leaves equal ones in any order; where there are some, a second sort
     puts each run of them in the order of their places.
     """
-    keys, n_places = _tie_keys(squared), squared.shape[1]
+    keys, n_places = tie_keys(squared), squared.shape[1]
     order = np.argsort(keys, axis=1)
     ascending = np.take_along_axis(keys, order, axis=1)
     changes = ascending[:, 1:] != ascending[:, :-1]
@@ -62,12 +64,15 @@ def nearest_first(squared: np.ndarray, n_neighbors: int) -> np.ndarray:
     return order[:, :n_neighbors]
 
 
-def _tie_keys(squared: np.ndarray) -> np.ndarray:
+def tie_keys(squared: Array) -> Array:
     """Round to `TIE_BITS` digits, half to even, as integers in the order of the floats.
 
     The bits of a float >= 0, read as an integer, are in the order of the floats.
     """
-    bits = np.ascontiguousarray(squared, dtype=np.float64).view(np.int64)
+    if isinstance(squared, np.ndarray):
+        bits = np.ascontiguousarray(squared, dtype=np.float64).view(np.int64)
+    else:  # a tensor
+        bits = squared.view(array_namespace(squared).int64)
     keys = bits >> _DROPPED
     keys &= 1
     keys += bits

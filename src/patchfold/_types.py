@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ._arrays import Array
+from ._arrays import Array, array_namespace
+from ._homes import is_tensor
+from .tensors.graph import symmetric_csr
 
 
 @dataclass(frozen=True)
@@ -26,26 +29,28 @@ class Neighborhoods:
         Euclidean distances to them, ascending; equal ones in order of index.
     """
 
-    indices: np.ndarray
-    distances: np.ndarray
+    indices: Array
+    distances: Array
 
     @property
-    def counts(self) -> np.ndarray:
+    def counts(self) -> Array:
         """Number of neighbours (n,)."""
-        return np.full(self.indices.shape[0], self.indices.shape[1])
+        return 0 * self.indices[:, 0] + self.indices.shape[1]
 
     @property
-    def relation(self) -> tuple[np.ndarray, np.ndarray]:
+    def relation(self) -> tuple[Array, Array]:
         """Row and column (R,) of the relation "column is a neighbour of row"."""
+        xp = array_namespace(self.indices)
         n, k = self.indices.shape
-        return np.repeat(np.arange(n), k), self.indices.ravel()
+        rows = xp.arange(n, device=self.indices.device)
+        return xp.repeat(rows, k), xp.reshape(self.indices, (-1,))
 
     @property
-    def nearest(self) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self) -> tuple[Array, Array]:
         """Index and distance (n,) of the nearest neighbour."""
         return self.indices[:, 0], self.distances[:, 0]
 
-    def rows(self, chosen: np.ndarray) -> Neighborhoods:
+    def rows(self, chosen: Array) -> Neighborhoods:
         """Return the neighbourhoods of some samples only."""
         return Neighborhoods(self.indices[chosen], self.distances[chosen])
 
@@ -60,7 +65,7 @@ class Neighborhoods:
             self.indices[kept], self.distances[kept], pointer_of(kept.sum(axis=1))
         )
 
-    def links(self, lengths: np.ndarray) -> Links:
+    def links(self, lengths: Array) -> Links:
         """Return the neighbours as links, with a length (R,) for each."""
         return Links(self.indices, lengths.reshape(self.indices.shape))
 
@@ -168,17 +173,18 @@ class Pairs:
     """
 
     n_samples: int
-    source: np.ndarray
-    target: np.ndarray
-    row: np.ndarray
-    column: np.ndarray
+    source: Array
+    target: Array
+    row: Array
+    column: Array
 
     @cached_property
-    def edge(self) -> np.ndarray:
+    def edge(self) -> Array:
         """Position (R,) of each directed relation among the E edges."""
-        n = np.int64(self.n_samples)
-        low, high = np.minimum(self.row, self.column), np.maximum(self.row, self.column)
-        return np.searchsorted(self.source * n + self.target, low * n + high)
+        xp, n = array_namespace(self.row), self.n_samples
+        low, high = xp.minimum(self.row, self.column), xp.maximum(self.row, self.column)
+        keys = xp.astype(self.source, xp.int64) * n + self.target
+        return xp.searchsorted(keys, xp.astype(low, xp.int64) * n + high)
 
     @property
     def upper(self) -> tuple[np.ndarray, np.ndarray]:
@@ -203,15 +209,17 @@ class EdgeList:
     """
 
     pairs: Pairs
-    length: np.ndarray
+    length: Array
 
-    def to_csr(self, values: np.ndarray | None = None) -> sp.csr_array:
-        """Return the symmetric matrix of lengths, or of `values` per edge.
+    def to_csr(self, values: Array | None = None) -> Any:
+        """Return the symmetric sparse matrix of lengths, or of `values` per edge.
 
         Zeros stay stored: an entry that is absent is not an edge.
         """
         data = self.length if values is None else values
         n = self.pairs.n_samples
+        if is_tensor(data):
+            return symmetric_csr(n, self.pairs.source, self.pairs.target, data)
         above = sp.csr_array((data, *self.pairs.upper), shape=(n, n))
         turned = above.tocsc()
         below = sp.csr_array((turned.data, turned.indices, turned.indptr), shape=(n, n))
@@ -234,8 +242,8 @@ class Links:
         Dissimilarity along each link; infinite where a row has fewer than k links.
     """
 
-    indices: np.ndarray
-    lengths: np.ndarray
+    indices: Array
+    lengths: Array
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Parameters and samples: what they must be, and one sentence that says what is wrong.
 
-A leaf: imports no sibling. An estimator declares `_parameter_rules`, a mapping from
+An estimator declares `_parameter_rules`, a mapping from
 parameter name to a rule or a tuple of alternative rules; `check_parameters` walks it
 at the start of `fit`. `check_samples` is what `fit` and `transform` do with X.
 """
@@ -13,6 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils.validation import validate_data
+
+from ._arrays import Array, array_namespace
+from ._homes import as_float64, is_tensor
 
 LARGEST = 1e150
 """Squares of larger numbers are infinite; those of numbers below 1 / LARGEST are 0."""
@@ -171,15 +174,22 @@ class Having:
 
 def check_parameters(estimator: Any) -> None:
     """Raise ValueError for the first parameter that breaks its rule."""
+    owner = type(estimator).__name__
     for name, rules in estimator._parameter_rules.items():
-        alternatives = rules if isinstance(rules, tuple) else (rules,)
-        value = getattr(estimator, name)
-        if not any(rule.accepts(value) for rule in alternatives):
-            wanted = " or ".join(str(rule) for rule in alternatives)
-            raise ValueError(
-                f"The {name!r} parameter of {type(estimator).__name__} must be "
-                f"{wanted}. Got {value!r} instead."
-            )
+        check_parameter(name, getattr(estimator, name), rules, owner)
+
+
+def check_parameter(
+    name: str, value: Any, rules: Rule | tuple[Rule, ...], owner: str
+) -> None:
+    """Raise ValueError if a value breaks the rule, or all rules, of a parameter."""
+    alternatives = rules if isinstance(rules, tuple) else (rules,)
+    if not any(rule.accepts(value) for rule in alternatives):
+        wanted = " or ".join(str(rule) for rule in alternatives)
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be {wanted}. Got {value!r} "
+            "instead."
+        )
 
 
 def check_samples(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> Any:
@@ -196,18 +206,78 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> An
     **settings
         As in scikit-learn's `check_array`.
     """
+    if is_tensor(X):
+        return _check_tensor(estimator, X, reset, settings)
+    _refuse_dates(X)
+    # Sums over rows that lie in another order in memory differ in their last digits.
+    settings = {"dtype": np.float64, "order": "C", **settings}
     try:
-        return validate_data(estimator, X, reset=reset, dtype=np.float64, **settings)
+        return validate_data(estimator, X, reset=reset, **settings)
     except (TypeError, ValueError) as error:
         if "could not convert" in str(error) or "float()" in str(error):
             raise type(error)(
                 f"X must be numbers, and some cells are not: {error}. Leave such "
                 "columns out, or encode them, as OrdinalEncoder of scikit-learn does."
             ) from error
+        if "fill value must be 0" in str(error):
+            raise ValueError(
+                "X must be dense, and its columns are sparse: pass X.sparse.to_dense()."
+            ) from error
         raise
 
 
-def check_magnitude(X: np.ndarray, *, spread: bool = True) -> None:
+def _check_tensor(
+    estimator: Any, X: Array, reset: bool, settings: dict[str, Any]
+) -> Array:
+    """Check a tensor as scikit-learn checks an array, where it is."""
+    name = type(estimator).__name__
+    if X.is_sparse or X.is_sparse_csr:
+        raise ValueError(
+            f"{name} takes no sparse tensor: pass a dense one, or a sparse matrix of "
+            "SciPy where that is taken."
+        )
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D tensor of shape {tuple(X.shape)} "
+            "instead. Reshape it: a row for each sample, a column for each feature."
+        )
+    least = settings.get("ensure_min_samples", 1)
+    for size, low, of in zip(X.shape, (least, 1), ("sample", "feature"), strict=True):
+        if size < low:
+            raise ValueError(
+                f"Found array with {size} {of}(s) (shape={tuple(X.shape)}) while a "
+                f"minimum of {low} is required by {name}."
+            )
+    if X.is_complex():
+        raise ValueError("Complex data not supported: pass a tensor of real numbers.")
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    X = as_float64(X, copied=settings.get("copy", False))
+    if not bool((X - X == 0).all()):
+        raise ValueError(
+            f"Input X contains NaN or infinity, and {name} does not accept missing "
+            "values: drop or fill in such samples."
+        )
+    return X
+
+
+def _refuse_dates(X: Any) -> None:
+    """Raise TypeError for what would become numbers in silence, or be no table yet."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError(
+            "X must be a table, and a LazyFrame is none yet: pass X.collect()."
+        )
+    kinds = list(getattr(X, "dtypes", ())) or [getattr(X, "dtype", "")]
+    names = list(getattr(X, "columns", ())) or [""] * len(kinds)
+    for name, kind in zip(names, map(str, kinds), strict=False):
+        if kind.lower().startswith(("date", "time", "duration", "period")):
+            where = f"column {name!r} has" if name != "" else "it has"
+            raise TypeError(
+                f"X must be numbers, and {where} dates or times ({kind}): leave them "
+                "out, or turn them into numbers."
+            )
+
+
+def check_magnitude(X: Array, *, spread: bool = True) -> None:
     """Raise ValueError for samples whose squared distances are infinite or 0.
 
     New samples may all be equal: without `spread`, only the size is looked at.
@@ -218,7 +288,9 @@ def check_magnitude(X: np.ndarray, *, spread: bool = True) -> None:
             f"X has a value of size {largest:.3g}, and squares of more than "
             f"{LARGEST:g} are no numbers any more: scale the features."
         )
-    widest = float((X.max(axis=0) - X.min(axis=0)).max()) if spread else 0.0
+    xp = array_namespace(X)
+    ranges = xp.max(X, axis=0) - xp.min(X, axis=0)
+    widest = float(ranges.max()) if spread else 0.0
     if 0 < widest < 1 / LARGEST:
         raise ValueError(
             f"X varies by {widest:.3g} at most, and squares of less than "

@@ -6,6 +6,7 @@ through its own command line, which is what it documents.
 
 from __future__ import annotations
 
+import json
 import socket
 import tempfile
 import threading
@@ -22,6 +23,7 @@ import numpy as np
 from .embedding import coordinate_columns
 from .neighbors import find_neighbors
 from .tabular import choose_columns, make_encoder, read_source, read_table
+from .tabular.columns import as_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +31,12 @@ if TYPE_CHECKING:
 HOST = "localhost"
 """The page is for this machine alone."""
 
-NEIGHBORS = "neighbors"
+NEIGHBORS = "__neighbors"
+"""The page does not list a column whose name begins so."""
+
+FILE_NAME = "FILE_NAME"
+"""The page adds this column: here, the same temporary file for every sample."""
+
 PATIENCE = 120
 """Seconds to wait for the page before the browser is opened."""
 
@@ -65,10 +72,12 @@ def make_table(
     Returns
     -------
     table : pyarrow.Table
-        One row per sample; `neighbors` has their rows and distances.
+        One row per sample; `__neighbors` has their rows and distances.
     coordinates : list of str
         Columns to draw.
     """
+    import pandas as pd
+
     frame = read_table(embedding)
     if coordinates is None:
         names = coordinate_columns(frame)
@@ -77,13 +86,27 @@ def make_table(
         for name in names:
             if name not in frame.columns:
                 raise ValueError(f"there is no column {name!r} in {embedding}.")
-    points = frame[names].to_numpy(dtype=np.float64)
+    if len(frame) < 2:
+        raise ValueError(f"{embedding} must have two rows or more. Got {len(frame)}.")
+    drawn = pd.DataFrame({name: as_number(frame[name], name) for name in names})
+    absent = int(drawn.isna().any(axis=1).sum())
+    if absent:
+        raise ValueError(
+            f"{absent} samples of {embedding} have no coordinate in {names[0]!r} or "
+            f"{names[1]!r}: leave these rows out."
+        )
+    points = drawn.to_numpy()
     if data is not None:
         known = list(frame.columns)
         frame = _join(frame, read_source(data).frame, id)
         own = [name for name in frame.columns if name not in known]
         columns = choose_columns(frame[own], drop=drop, impute="median")
         points = make_encoder(columns, impute="median").fit_transform(columns.features)
+    if NEIGHBORS in frame.columns:
+        raise ValueError(
+            f"there is a column {NEIGHBORS!r} already, and the neighbours go there: "
+            "give it another name."
+        )
     return _with_neighbors(frame, points, min(n_neighbors, len(frame) - 1)), names
 
 
@@ -112,10 +135,13 @@ def serve(table: Any, coordinates: list[str], *, port: int, browser: bool) -> No
     with tempfile.TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
         file = Path(folder) / "embedding.parquet"
         pq.write_table(table, file)
+        own = FILE_NAME in table.column_names
+        styles = {} if own else {FILE_NAME: {"display": "hidden"}}
         options = {
             "--x": coordinates[0],
             "--y": coordinates[1],
             "--neighbors": NEIGHBORS,
+            "--state": json.dumps({"columnStyles": styles}),
             "--host": HOST,
             "--port": str(port),
         }

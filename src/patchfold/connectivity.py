@@ -13,13 +13,16 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from ._arrays import Array, array_namespace
 from ._blocks import map_blocks
 from ._distances import Entries, Products
+from ._homes import HERE, Home, home_of, hosted, is_tensor, move
 from ._memory import require_memory
 from ._types import Pairs
 from .exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from .graph import find_pieces, pairs_from_directed
 from .radius_search import name_rows
+from .tensors.joining import closest_candidates
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ def weak_components(pairs: Pairs) -> Components:
     return Components(count, labels, "connected components")
 
 
+@hosted
 def closed_components(pairs: Pairs) -> Components:
     """Find the groups of samples that no neighbour relation leaves.
 
@@ -59,12 +63,12 @@ def closed_components(pairs: Pairs) -> Components:
 
 
 def closest_pairs(
-    X: np.ndarray,
+    X: Array,
     labels: np.ndarray,
     *,
     precomputed: bool = False,
     n_jobs: int | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Array, Array]:
     """Find the closest two samples of every pair of groups.
 
     Parameters
@@ -93,24 +97,46 @@ def closest_pairs(
     """
     grouped = np.argsort(labels, kind="stable")[(labels < 0).sum() :]
     group = labels[grouped]
-    n, n_groups = group.size, int(group[-1]) + 1
-    starts = np.searchsorted(group, np.arange(n_groups))
-    table: Products | Entries
-    if precomputed:
-        table = Entries(X[np.ix_(grouped, grouped)])
+    n_groups = int(group[-1]) + 1
+    require_memory(
+        80.0 * n_groups**2 + (24.0 * group.size * n_groups if is_tensor(X) else 0),
+        f"joining a graph in {n_groups} pieces",
+        "Raise n_neighbors or radius, so that there are fewer.",
+        like=X,
+    )
+    home = home_of(X)
+    if is_tensor(X):
+        sorted_X = X[move(grouped, home)]
+        places = closest_candidates(sorted_X, move(group, home), n_groups)
+        ends = move((sorted_X[places[0]], sorted_X[places[1]]), HERE)
+        exact = ((ends[0] - ends[1]) ** 2).sum(axis=1)
+        row, column = move(places, HERE)
     else:
-        table = Products(X[grouped], X[grouped])
+        table: Products | Entries
+        if precomputed:
+            table = Entries(X[np.ix_(grouped, grouped)])
+        else:
+            table = Products(X[grouped], X[grouped])
+        row, column = _candidates(table, group, n_groups, n_jobs)
+        exact = table.exact(row, column)
+    two_groups = group[row] * n_groups + group[column]
+    order = np.lexsort((grouped[column], grouped[row], exact, two_groups))
+    _, first = np.unique(two_groups[order], return_index=True)
+    closest = grouped[row[order[first]]], grouped[column[order[first]]]
+    return move(closest, Home(home.device))
+
+
+def _candidates(
+    table: Products | Entries, group: np.ndarray, n_groups: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the pairs that may be the closest of their two groups, by rounding."""
+    n, starts = group.size, np.searchsorted(group, np.arange(n_groups))
 
     def smallest(block: slice) -> tuple[np.ndarray, np.ndarray]:
         by_column = np.minimum.reduceat(table.squared(block), starts, axis=1)
         present, first = np.unique(group[block], return_index=True)
         return present, np.minimum.reduceat(by_column, first, axis=0)
 
-    require_memory(
-        80.0 * n_groups**2,
-        f"joining a graph in {n_groups} pieces",
-        "Raise n_neighbors or radius, so that there are fewer.",
-    )
     nearest = np.full((n_groups, n_groups), np.inf)
     for present, minima in map_blocks(smallest, n, 3 * 8 * n, n_jobs):
         nearest[present] = np.minimum(nearest[present], minima)
@@ -123,12 +149,7 @@ def closest_pairs(
 
     found = map_blocks(candidates, n, 4 * 8 * n, n_jobs)
     row = np.concatenate([part[0] for part in found])
-    column = np.concatenate([part[1] for part in found])
-    exact = table.exact(row, column)
-    two_groups = group[row] * n_groups + group[column]
-    order = np.lexsort((grouped[column], grouped[row], exact, two_groups))
-    _, first = np.unique(two_groups[order], return_index=True)
-    return grouped[row[order[first]]], grouped[column[order[first]]]
+    return row, np.concatenate([part[1] for part in found])
 
 
 def join_components(
@@ -176,6 +197,7 @@ def join_components(
             "say how far apart they are. Pass a connected graph, or the dense matrix "
             "of dissimilarities."
         )
+    labels = move(labels, HERE)
     sizes = sorted(np.bincount(labels[labels >= 0]).tolist(), reverse=True)
     shown = ", ".join(map(str, sizes[:5])) + (", ..." if count > 5 else "")
     cause, remedy = f"n_neighbors={n_neighbors}", " Raise n_neighbors to avoid this."
@@ -191,10 +213,11 @@ def join_components(
         DisconnectedGraphWarning,
     )
     row, column = closest_pairs(X, labels, precomputed=precomputed, n_jobs=n_jobs)
+    xp = array_namespace(pairs.row)
     return pairs_from_directed(
         pairs.n_samples,
-        np.concatenate([pairs.row, row, column]),
-        np.concatenate([pairs.column, column, row]),
+        xp.concat([pairs.row, row, column]),
+        xp.concat([pairs.column, column, row]),
     )
 
 

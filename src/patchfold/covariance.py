@@ -18,7 +18,14 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import NamedTuple
 
-from ._arrays import Array, array_namespace, identity_like
+from ._arrays import (
+    Array,
+    array_namespace,
+    cumulative_sum,
+    eigh,
+    identity_like,
+    svd_of_rows,
+)
 
 SHRINKAGE_RULES = ("oas", "ledoit_wolf")
 COVARIANCES = ("full", "diagonal", "robust")
@@ -147,7 +154,7 @@ class CovarianceModel:
 
     def _cut_covariance(self, covariance: Array, total: Array) -> tuple[Array, Array]:
         xp = array_namespace(covariance)
-        values, vectors = xp.linalg.eigh(covariance)
+        values, vectors = eigh(covariance)
         values, vectors = xp.flip(values, axis=1), xp.flip(vectors, axis=2)
         kept, rest = self._leading(values, total, values.shape[1])
         values = xp.where(kept > 0, values, rest[:, None])
@@ -157,7 +164,7 @@ class CovarianceModel:
 
     def _cut_factor(self, factor: Array, total: Array) -> tuple[Array, Array, Array]:
         xp = array_namespace(factor)
-        _, singular, directions = xp.linalg.svd(factor, full_matrices=False)
+        singular, directions = svd_of_rows(factor)
         m = self.n_features or factor.shape[2]
         kept, rest = self._leading(singular * singular, total, m)
         excess = kept * (singular * singular - rest[:, None])
@@ -278,7 +285,7 @@ def leading_directions(
     if isinstance(n_directions, Integral):
         last = xp.zeros_like(total) + min(int(n_directions), r)
     else:
-        short = xp.cumulative_sum(variances, axis=1) < (
+        short = cumulative_sum(variances) < (
             float(n_directions) * (1 - TIE_TOLERANCE) * total[:, None]
         )
         last = 1 + xp.sum(xp.astype(short[:, : r - 1], variances.dtype), axis=1)

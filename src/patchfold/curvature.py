@@ -23,7 +23,7 @@ stands.
 
 from __future__ import annotations
 
-from ._arrays import Array, array_namespace
+from ._arrays import Array, array_namespace, cumulative_sum, eigh, svd_of_rows
 from ._types import EdgeValues
 from .covariance import TIE_TOLERANCE
 from .divergences import Description
@@ -48,16 +48,16 @@ def describe_directions(patches: Patches) -> Description:
             "dissimilarity compares directions; set covariance='full' or 'robust'."
         )
     if patches.dense is not None:
-        variances, columns = xp.linalg.eigh(patches.dense)
+        variances, columns = eigh(patches.dense)
         directions = xp.flip(xp.matrix_transpose(columns), axis=1)
         variances = xp.flip(variances, axis=1)
     else:
-        _, singular, directions = xp.linalg.svd(patches.factor, full_matrices=False)
+        singular, directions = svd_of_rows(patches.factor)
         variances = singular * singular
     directions = _break_ties(directions, variances)
     varied = variances > RANK_TOLERANCE * variances[:, :1]
     if patches.n_directions is not None:
-        place = xp.cumulative_sum(xp.ones_like(variances), axis=1)
+        place = cumulative_sum(xp.ones_like(variances))
         varied = varied & (place <= patches.n_directions[:, None])
     varied = xp.astype(varied, directions.dtype)
     return directions * varied[:, :, None], varied
@@ -72,15 +72,13 @@ def _break_ties(directions: Array, variances: Array) -> Array:
         return directions
     dtype, m = directions.dtype, directions.shape[-1]
     step = xp.astype(split, dtype)
-    group = xp.concat(
-        [xp.zeros_like(variances[:, :1]), xp.cumulative_sum(step, axis=1)], axis=1
-    )
+    group = xp.concat([xp.zeros_like(variances[:, :1]), cumulative_sum(step)], axis=1)
     same_group = xp.astype(group[:, :, None] == group[:, None, :], dtype)
     order = xp.sqrt(xp.arange(1, m + 1, dtype=dtype, device=directions.device))
     projected = xp.matmul(directions * order, xp.matrix_transpose(directions))
     # Groups are kept apart, and in their order, by steps larger than any entry.
     steps = 2 * (m + 1) ** 0.5 * group[:, :, None] * identity_like(projected)
-    turn = xp.linalg.eigh(projected * same_group + steps)[1]
+    turn = eigh(projected * same_group + steps)[1]
     return xp.matmul(xp.matrix_transpose(turn), directions)
 
 

@@ -17,6 +17,7 @@ from joblib import parallel_config
 
 from ._arrays import Array, array_namespace
 from ._blocks import map_blocks
+from ._native import kl_of_pairs
 from ._types import EdgeValues
 from ._validation import LARGEST
 from .curvature import (
@@ -81,6 +82,9 @@ class Dissimilarity:
     work : callable or None
         Description -> numbers a pair takes to compare, where they are more than a few
         times those that describe it.
+    compare_places : callable or None
+        Two descriptions and places in them -> the numbers of these pairs, without a
+        copy of what describes them; None where it cannot.
     isometric : bool
         True if only lengths and angles matter, and the number of features: samples may
         then be given in coordinates of the space they span.
@@ -94,6 +98,7 @@ class Dissimilarity:
     needs_points: bool = False
     n_directions: float | None = None
     work: Callable[[Any], int] | None = None
+    compare_places: Callable[..., np.ndarray | None] | None = None
     isometric: bool = False
 
 
@@ -101,7 +106,9 @@ DISSIMILARITIES = {
     "euclidean": Dissimilarity(
         describe_euclidean, compare_euclidean, needs_gaussians=False
     ),
-    "kl": Dissimilarity(describe_kl, compare_kl, isometric=True),
+    "kl": Dissimilarity(
+        describe_kl, compare_kl, compare_places=kl_of_pairs, isometric=True
+    ),
     "bhattacharyya": Dissimilarity(
         describe_overlap, compare_bhattacharyya, isometric=True
     ),
@@ -176,8 +183,8 @@ def compare_pairs(
     dissimilarity: Dissimilarity,
     left: Description | Patches,
     right: Description | Patches,
-    source: np.ndarray,
-    target: np.ndarray,
+    source: Array,
+    target: Array,
     *,
     n_jobs: int | None = None,
 ) -> EdgeValues:
@@ -199,28 +206,33 @@ def compare_pairs(
     EdgeValues
         (E,) numbers, finite and not negative.
     """
-    n_left, n_right = (_arrays(ends)[0].shape[0] for ends in (left, right))
-    if dissimilarity.compare_all and source.size > n_left * n_right // MOST:
+    n_left, n_right = (arrays_of(ends)[0].shape[0] for ends in (left, right))
+    if dissimilarity.compare_all and source.shape[0] > n_left * n_right // MOST:
         values = _compare_rows(dissimilarity, left, right, source, target, n_jobs)
     else:
-        values = _compare_listed(dissimilarity, left, right, source, target, n_jobs)
-    _check_lengths(np.asarray(values.label_free), source, target)
+        values = compare_listed(dissimilarity, left, right, source, target, n_jobs)
+    check_lengths(values.label_free, source, target)
     return values
 
 
-def _compare_listed(
+def compare_listed(
     dissimilarity: Dissimilarity,
     left: Description | Patches,
     right: Description | Patches,
-    source: np.ndarray,
-    target: np.ndarray,
+    source: Array,
+    target: Array,
     n_jobs: int | None = None,
 ) -> EdgeValues:
     """Compare pair by pair, in blocks of pairs."""
-    arrays = _arrays(left)
+    arrays = arrays_of(left)
     xp = array_namespace(arrays[0])
+    in_place = dissimilarity.compare_places
 
     def compare(block: slice) -> EdgeValues:
+        if in_place is not None:
+            found = in_place(left, right, source[block], target[block])
+            if found is not None:
+                return EdgeValues(found)
         device = arrays[0].device
         i = xp.asarray(source[block], device=device)
         j = xp.asarray(target[block], device=device)
@@ -232,15 +244,15 @@ def _compare_listed(
         per_pair += 8 * dissimilarity.work(left)
     # A fourth of a block stays in the nearest cache; but a few pairs it must be.
     per_pair = min(4 * per_pair, max(per_pair, LARGE))
-    return _join(map_blocks(compare, source.size, per_pair, n_jobs), xp)
+    return _join(map_blocks(compare, source.shape[0], per_pair, n_jobs), xp)
 
 
 def _compare_rows(
     dissimilarity: Dissimilarity,
     left: Any,
     right: Any,
-    source: np.ndarray,
-    target: np.ndarray,
+    source: Array,
+    target: Array,
     n_jobs: int | None,
 ) -> EdgeValues:
     """Compare blocks of rows with all they reach, and pick the pairs; sorted sources.
@@ -254,28 +266,45 @@ def _compare_rows(
     assert compare_all is not None
 
     def compare(block: slice) -> EdgeValues:
-        here = slice(*np.searchsorted(source, [block.start, block.stop]))
+        here = slice(*_positions(source, block))
         i, j = source[here], target[here]
-        low, high = (int(j.min()), int(j.max()) + 1) if j.size else (0, 1)
+        low, high = (int(j.min()), int(j.max()) + 1) if j.shape[0] else (0, 1)
         table, doubtful = compare_all(
             tuple(part[block, ...] for part in left),
             tuple(part[low:high, ...] for part in right),
         )
         place = (i - block.start) * (high - low) + j - low
         picked = _map_parts(lambda part: _pick(part, place), table)
-        again = np.flatnonzero(np.asarray(_pick(doubtful, place)))
-        if not again.size:
+        (again,) = array_namespace(place).nonzero(_aside(_pick(doubtful, place), place))
+        if not again.shape[0]:
             return picked
-        exact = _compare_listed(dissimilarity, left, right, i[again], j[again])
-        position = np.arange(i.size)
-        position[again] = i.size + np.arange(again.size)
+        exact = compare_listed(dissimilarity, left, right, i[again], j[again])
+        position = _count_up(place)
+        position[again] = i.shape[0] + _count_up(again)
         both = _join([picked, exact], xp)
         return _map_parts(lambda part: _pick(part, position), both)
 
     return _join(map_blocks(compare, n_left, 8 * 8 * n_right, n_jobs), xp)
 
 
-def _pick(values: Array, place: np.ndarray) -> Array:
+def _positions(source: Array, block: slice) -> list[int]:
+    """Return where a block of rows begins and ends among sorted sources."""
+    xp = array_namespace(source)
+    ends = xp.asarray([block.start, block.stop], device=source.device)
+    return [int(place) for place in xp.searchsorted(source, ends)]
+
+
+def _count_up(like: Array) -> Array:
+    """Return 0, 1, ..., one number for each row."""
+    return array_namespace(like).arange(like.shape[0], device=like.device)
+
+
+def _aside(values: Array, like: Array) -> Array:
+    """Return values in the library of another array: edges are listed in NumPy."""
+    return np.asarray(values) if isinstance(like, np.ndarray) else values
+
+
+def _pick(values: Array, place: Array) -> Array:
     """Return the values at these places of the flattened array."""
     xp = array_namespace(values)
     places = xp.asarray(place, device=values.device)
@@ -294,7 +323,8 @@ def _join(blocks: list[EdgeValues], xp: Any) -> EdgeValues:
     return EdgeValues(*(None if part[0] is None else xp.concat(part) for part in parts))
 
 
-def _arrays(description: Description | Patches) -> Description:
+def arrays_of(description: Description | Patches) -> Description:
+    """Return the arrays that a description consists of, one row per patch each."""
     if isinstance(description, Patches):
         every = (getattr(description, field.name) for field in fields(description))
         return tuple(part for part in every if part is not None)
@@ -308,14 +338,16 @@ def _take(description: Description | Patches, indices: Array) -> Any:
     return tuple(xp.take(part, indices, axis=0) for part in description)
 
 
-def _check_lengths(lengths: np.ndarray, source: np.ndarray, target: np.ndarray) -> None:
-    wide = np.asarray(lengths, dtype=float)  # LARGEST is too large for float32
-    bad = np.flatnonzero(~((wide <= LARGEST) & (wide >= 0)))
-    if bad.size:
-        e = bad[0]
+def check_lengths(lengths: Array, source: Array, target: Array) -> None:
+    """Refuse what is no length, and name the samples it would be between."""
+    xp = array_namespace(lengths)
+    wide = xp.astype(lengths, xp.float64)  # LARGEST is too large for float32
+    (bad,) = xp.nonzero(~((wide <= LARGEST) & (wide >= 0)))
+    if bad.shape[0]:
+        e = int(bad[0])
         raise ValueError(
-            f"the dissimilarity of {bad.size} edges is not a number from 0 to "
-            f"{LARGEST:g}, the first {lengths[e]} between samples {source[e]} and "
-            f"{target[e]}. Scale the features, raise ridge, or mend the dissimilarity "
-            "callable."
+            f"the dissimilarity of {bad.shape[0]} edges is not a number from 0 to "
+            f"{LARGEST:g}, the first {float(lengths[e])} between samples "
+            f"{int(source[e])} and {int(target[e])}. Scale the features, raise ridge, "
+            "or mend the dissimilarity callable."
         )

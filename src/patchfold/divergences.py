@@ -14,6 +14,7 @@ import numpy as np
 
 from ._arrays import Array, array_namespace
 from ._blocks import fill_blocks
+from ._native import invert_packed
 from .patches import Patches, check_invertible, identity_like
 
 Description = tuple[Array, ...]
@@ -62,11 +63,15 @@ def _describe_dense(patches: Patches, block: slice) -> Description:
     """Return Σ and Σ⁻¹ packed."""
     xp = array_namespace(patches.mean)
     covariance = patches.rows(block).covariance
+    packed = _pack(covariance)
+    inverted = invert_packed(packed)
+    if inverted is not None:
+        return packed, inverted
     precision = xp.linalg.inv(covariance)
     both = _pack(precision) + _pack(precision, lower=True)
     row, column = _upper_triangle(precision)
     on_diagonal = xp.astype(row == column, both.dtype)
-    return _pack(covariance), both * (1 - on_diagonal / 2)
+    return packed, both * (1 - on_diagonal / 2)
 
 
 def _describe_factors(patches: Patches, block: slice) -> Description:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from ._homes import HERE, Home, send_model
 from .methods import OTHERS, find_method
 from .persistence import ModelFileError, about_model, load_model
 from .tabular import (
@@ -25,6 +26,10 @@ from .tabular.encoding import summarize_columns
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+BATCH = 10_000
+"""Samples that are placed at a time where somebody watches."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,7 @@ def embed_table(
     categories: str = "one-hot",
     scale: bool = True,
     impute: str | None = None,
+    fit: Callable[[Any, Any, Any], Any] | None = None,
 ) -> Embedded:
     """Fit a method on a table.
 
@@ -85,6 +91,8 @@ def embed_table(
         Parameters of its estimator.
     target, drop, id, categories, scale, impute
         What is done to the columns: see `patchfold.tabular`.
+    fit : callable, default=None
+        What fits the estimator to samples and labels in place of its own `fit`.
 
     Returns
     -------
@@ -114,7 +122,11 @@ def embed_table(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         start = time.perf_counter()
-        points = pipeline.fit_transform(columns.features, labels)
+        if fit is None:
+            points = pipeline.fit_transform(columns.features, labels)
+        else:
+            samples = encoder.fit_transform(columns.features)
+            points = fit(pipeline["embedding"], samples, labels).embedding_
         seconds = time.perf_counter() - start
     stem = chosen.name.replace("-", "_")
     names = [f"{stem}_{k + 1}" for k in range(points.shape[1])]
@@ -132,7 +144,13 @@ def embed_table(
 
 
 def place_table(
-    source: str, model: Any, *, target: str | None = None, id: str | None = None
+    source: str,
+    model: Any,
+    *,
+    target: str | None = None,
+    id: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    home: Home = HERE,
 ) -> Embedded:
     """Place the samples of a table in the embedding of a saved pipeline.
 
@@ -144,28 +162,31 @@ def place_table(
         What `patchfold embed --model` wrote.
     target, id : str, default=None
         Columns to keep beside the coordinates. No class is ever used.
+    progress : callable, default=None
+        Called with the samples that are placed, and all there are; they are then placed
+        some thousands at a time.
+    home : Home, default=HERE
+        The device they are placed on.
 
     Returns
     -------
     Embedded
     """
-    about = about_model(model)
-    if "coordinates" not in about:
-        raise ModelFileError(
-            f"{model} holds no pipeline of `patchfold embed --model`, only an "
-            "estimator: load it with patchfold.load_model."
-        )
-    pipeline = load_model(model)
-    if not isinstance(pipeline, Pipeline) or "columns" not in pipeline.named_steps:
-        raise ModelFileError(f"{model} says it is a pipeline of `embed`, but is none.")
+    pipeline, about = load_pipeline(model)
+    if home.device is not None:
+        name, last = pipeline.steps[-1]
+        pipeline.steps[-1] = name, send_model(last, home)
     read = read_source(source)
     for name in filter(None, (id, target)):
         if name not in read.frame.columns:
             raise ValueError(f"there is no column {name!r} in {read.name}.")
     features, remarks = match_columns(read.frame, pipeline["columns"])
-    start = time.perf_counter()
-    points = pipeline.transform(features)
-    seconds = time.perf_counter() - start
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        start = time.perf_counter()
+        points = _place(pipeline, features, progress)
+        seconds = time.perf_counter() - start
+    remarks += dict.fromkeys(str(w.message) for w in caught)
     names = list(about["coordinates"])
     kept = [read.frame[name] for name in (id, target) if name]
     return Embedded(
@@ -178,6 +199,40 @@ def place_table(
         seconds=seconds,
         remarks=remarks,
     )
+
+
+def _place(
+    pipeline: Pipeline,
+    features: pd.DataFrame,
+    progress: Callable[[int, int], None] | None,
+) -> np.ndarray:
+    if progress is None:
+        return pipeline.transform(features)
+    n, parts = len(features), []
+    for start in range(0, n, BATCH):
+        parts.append(pipeline.transform(features.iloc[start : start + BATCH]))
+        progress(min(start + BATCH, n), n)
+    return np.concatenate(parts)
+
+
+def load_pipeline(model: Any) -> tuple[Pipeline, dict[str, Any]]:
+    """Read a pipeline that `patchfold embed --model` wrote, and what is said of it.
+
+    Raises
+    ------
+    ModelFileError
+        If the file holds anything else.
+    """
+    about = about_model(model)
+    if "coordinates" not in about:
+        raise ModelFileError(
+            f"{model} holds no pipeline of `patchfold embed --model`, only an "
+            "estimator: load it with patchfold.load_model."
+        )
+    pipeline = load_model(model)
+    if not isinstance(pipeline, Pipeline) or "columns" not in pipeline.named_steps:
+        raise ModelFileError(f"{model} says it is a pipeline of `embed`, but is none.")
+    return pipeline, about
 
 
 def coordinate_columns(frame: pd.DataFrame) -> list[str]:

@@ -7,17 +7,30 @@ from sklearn.neighbors import NearestNeighbors
 
 from ._blocks import map_blocks
 from ._distances import Products, all_squared_distances, squared_distances_to
+from ._native import group_samples, is_compiled, search_cells
 from ._ranking import TIE_BITS, first_of_each_row, in_rows, nearest_first
 from ._types import Neighborhoods
 
 FEW = 1000
-"""Up to this many samples all pairs are compared by plain matrix products."""
+"""Up to this many samples all pairs are compared by plain matrix products ..."""
+
+FEW_LOOPS = 300
+"""... or up to this many where loops are compiled."""
 
 MANY = 8
 """With K above this part of the samples, whole rows of distances are sorted."""
 
 QUERIES = 4096
 """So many queries are searched in one go beyond that."""
+
+FEATURES = 100
+"""Up to this many features, loops in single precision are faster than products."""
+
+CELL = 512
+"""Samples that are compared with a few queries while they stay in cache."""
+
+ROUNDING = 2.0**-24
+"""Of a number in single precision."""
 
 SPARE = 8
 """Candidates beyond the K wanted, so that few rows with ties have to look further."""
@@ -31,10 +44,11 @@ def search_all(
     own: np.ndarray | None = None,
     n_jobs: int | None = None,
 ) -> Neighborhoods:
-    """Search all samples: a few too many by scikit-learn, then exact distances.
+    """Search all samples: a few too many in single precision, then exact distances.
 
-    A row is settled if the farthest of its candidates is surely beyond its K-th
-    neighbour; ties may leave some that are not, and those are compared with everybody.
+    A row is settled if whoever was not kept is surely beyond its K-th neighbour; those
+    that are not, by ties or by rounding, are searched again in double precision, and
+    where that does not settle it, compared with everybody.
 
     Parameters
     ----------
@@ -64,29 +78,83 @@ def search_all(
     [[1, 2]]
     """
     n, n_wanted = X.shape[0], n_neighbors + int(own is not None) + SPARE
-    if n <= max(FEW, MANY * n_wanted):
+    by_loops = is_compiled() and X.shape[1] <= FEATURES
+    if n <= max(FEW_LOOPS if by_loops else FEW, MANY * n_wanted):
         return _among_all(queries, X, n_neighbors, own, n_jobs)
+    finders = [_by_loops, _by_products] if by_loops else [_by_products]
+    indices = np.empty((queries.shape[0], n_neighbors), np.intp)
+    squared = np.empty(indices.shape)
+    left = np.arange(queries.shape[0])
+    for find in finders:
+        ours = queries[left]
+        column, least = find(ours, X, n_wanted, n_jobs)
+        exact = squared_distances_to(ours, X, column, n_jobs=n_jobs)
+        exact[column < 0] = np.inf
+        if own is not None:
+            exact[column == own[left, None]] = np.inf
+        indices[left], squared[left] = first_of_each_row(column, exact, n_neighbors)
+        left = left[~(_beyond(squared[left, -1]) < least)]
+        if not left.size:
+            break
+    else:
+        selves = None if own is None else own[left]
+        rest = _among_all(queries[left], X, n_neighbors, selves, n_jobs)
+        indices[left], squared[left] = rest.indices, rest.distances**2
+    return Neighborhoods(indices, np.sqrt(squared))
+
+
+def _by_loops(
+    queries: np.ndarray, X: np.ndarray, n_wanted: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find candidates in single precision, and the least that others are away.
+
+    Returns
+    -------
+    column : int array (q, n_wanted)
+        Candidates, ascending; -1 where a query is too far away for single precision.
+    least : array (q,)
+        Whoever is no candidate has at least this squared distance.
+    """
+    center = X.mean(axis=0)
+    scale = float(np.abs(X - center).max()) or 1.0
+    points, ours = (X - center) / scale, (queries - center) / scale
+    label = np.arange(X.shape[0]) // CELL
+    groups = group_samples(points, label, np.zeros((label[-1] + 1, X.shape[1])))
+    column = np.empty((ours.shape[0], n_wanted), np.int64)
+    reach = np.empty(ours.shape[0])
+
+    def search(block: slice) -> None:
+        n_cells = groups.starts.size - 1
+        sample, squared = search_cells(groups, ours[block], n_cells, n_wanted)
+        column[block] = np.sort(sample, axis=1)
+        reach[block] = squared.max(axis=1)
+
+    map_blocks(search, ours.shape[0], 0, n_jobs, step=QUERIES // 8)
+    # Each coordinate is rounded, then each difference, square and sum.
+    largest = np.linalg.norm(points, axis=1).max()
+    moved = 4 * ROUNDING * (np.linalg.norm(ours, axis=1) + largest)
+    rounded = 1 - (X.shape[1] + 4) * ROUNDING
+    least = scale * (rounded * np.sqrt(reach) - moved)
+    return column, np.where(np.isfinite(reach), np.maximum(least, 0), 0) ** 2
+
+
+def _by_products(
+    queries: np.ndarray, X: np.ndarray, n_wanted: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find candidates by scikit-learn, and the least that others are away."""
     search = NearestNeighbors(n_neighbors=n_wanted, algorithm="brute", n_jobs=n_jobs)
     search.fit(X)
 
-    def find(block: slice) -> np.ndarray:
-        return search.kneighbors(queries[block], return_distance=False)
+    def find(block: slice) -> tuple[np.ndarray, np.ndarray]:
+        far, column = search.kneighbors(queries[block])
+        return column, far[:, -1]
 
     # scikit-learn has its own threads; the cut is for those who watch.
-    column = np.concatenate(map_blocks(find, queries.shape[0], 0, step=QUERIES))
+    found = map_blocks(find, queries.shape[0], 0, step=QUERIES)
+    column, far = (np.concatenate(part) for part in zip(*found, strict=True))
     column.sort(axis=1)
-    exact = squared_distances_to(queries, X, column, n_jobs=n_jobs)
-    reach = exact.max(axis=1)
-    if own is not None:
-        exact[column == own[:, None]] = np.inf
-    indices, squared = first_of_each_row(column, exact, n_neighbors)
     slack = Products(queries, X).slack(slice(0, queries.shape[0]))
-    unsettled = np.flatnonzero(~(_beyond(squared[:, -1], slack) < reach))
-    if unsettled.size:
-        selves = None if own is None else own[unsettled]
-        rest = _among_all(queries[unsettled], X, n_neighbors, selves, n_jobs)
-        indices[unsettled], squared[unsettled] = rest.indices, rest.distances**2
-    return Neighborhoods(indices, np.sqrt(squared))
+    return column, far**2 - slack
 
 
 def _among_all(
@@ -137,6 +205,6 @@ def _near(
     return in_rows(row, column, exact, squared.shape[0])
 
 
-def _beyond(kth: np.ndarray, slack: np.ndarray) -> np.ndarray:
+def _beyond(kth: np.ndarray, slack: np.ndarray | float = 0.0) -> np.ndarray:
     """Return a squared distance that no tie with the K-th neighbour exceeds."""
     return kth * (1 + 4 * 2.0**-TIE_BITS) + slack

@@ -41,7 +41,11 @@ class LabelBlendWarning(PatchfoldWarning):
 
 
 class MemoryBudgetError(MemoryError):
-    """The work would not fit in memory, and was not begun."""
+    """The work does not fit in memory; where that is known, it was not begun."""
+
+
+class ClusterError(ConnectionError):
+    """A cluster cannot be reached, or its workers cannot do the work."""
 
 
 class SingularPatchError(ValueError):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._arrays import Array, array_namespace, identity_like
+from ._arrays import Array, array_namespace, eigh, identity_like
 from .divergences import Description
 from .patches import Patches, check_invertible
 
@@ -30,7 +30,7 @@ def describe_wasserstein(patches: Patches) -> Description:
         return patches.mean, xp.sqrt(patches.diagonal)
     if _stays_factored(patches):
         return _describe_factored(patches)
-    values, vectors = xp.linalg.eigh(patches.covariance)
+    values, vectors = eigh(patches.covariance)
     values = xp.where(values > 0, values, xp.zeros_like(values))
     return patches.mean, xp.sqrt(values)[:, :, None] * xp.matrix_transpose(vectors)
 
@@ -184,7 +184,7 @@ def _reduce(left: Description, right: Description) -> _ReducedPair:
     column = [top[:, :, -1:], middle[:, :, -1:], xp.matmul(gap, others[:, :, r:])]
     bottom = xp.matrix_transpose(xp.concat(column, axis=1))
     products = xp.concat([top, middle, bottom], axis=1)
-    values, vectors = xp.linalg.eigh(products)
+    values, vectors = eigh(products)
     values = xp.where(values > 0, values, xp.zeros_like(values))
     rows = vectors * xp.sqrt(values)[:, None, :]
     return _ReducedPair(

@@ -9,12 +9,17 @@ Conventions, stated here only:
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from ._arrays import Array, array_namespace
+from ._homes import is_tensor
 from ._types import EdgeList, Pairs
 from .exceptions import VanishingWeightsWarning, warn
+from .tensors import graph as on_device
 
 WEAK_WEIGHT = 1e-10
 """An edge weight below this part of the largest does not hold a graph together."""
@@ -26,11 +31,13 @@ VANISHING = 500.0
 """Beyond this d²/t for every edge, exp(-d²/t) is close to the smallest numbers."""
 
 
-def pairs_from_directed(n: int, row: np.ndarray, column: np.ndarray) -> Pairs:
+def pairs_from_directed(n: int, row: Array, column: Array) -> Pairs:
     """List the edges of a directed relation "column is a neighbour of row"."""
     if (row[1:] < row[:-1]).any():
-        order = np.argsort(row, kind="stable")
+        order = array_namespace(row).argsort(row, stable=True)
         row, column = row[order], column[order]
+    if is_tensor(row):
+        return Pairs(n, *on_device.unique_edges(n, row, column), row, column)
     if row.size > n * n // DENSE:
         source, target = _from_table(n, row, column)
     else:
@@ -61,9 +68,7 @@ def complete_graph(n: int) -> Pairs:
     return Pairs(n, row[above], column[above], row, column)
 
 
-def find_pieces(
-    n: int, source: np.ndarray, target: np.ndarray
-) -> tuple[int, np.ndarray]:
+def find_pieces(n: int, source: Array, target: Array) -> tuple[int, Array]:
     """Count and label the connected components of n samples and these edges.
 
     Examples
@@ -73,6 +78,8 @@ def find_pieces(
     >>> count, labels.tolist()
     (2, [0, 0, 0, 1])
     """
+    if is_tensor(source):
+        return on_device.find_pieces(n, source, target)
     degree = np.bincount(source, minlength=n) + np.bincount(target, minlength=n)
     if 2 * degree.min() >= n - 1:  # a piece of at most n/2 samples has no such degree
         return 1, np.zeros(n, dtype=np.int32)
@@ -80,7 +87,7 @@ def find_pieces(
     return connected_components(graph, directed=False)
 
 
-def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[np.ndarray, float]:
+def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[Array, float]:
     """Return exp(-d²/t) for every edge, and warn if the weights fall apart.
 
     Returns
@@ -92,48 +99,56 @@ def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[np.ndarray, floa
         embedding depends on a factor common to all weights.
     """
     squared = edges.length**2
+    xp = array_namespace(squared)
     nearest = float(squared.min())
     with np.errstate(under="ignore"):
-        weights = np.exp((nearest - squared) / kernel_width)
+        weights = xp.exp((nearest - squared) / kernel_width)
         strong = weights >= WEAK_WEIGHT
         zero = nearest if nearest / kernel_width > VANISHING else 0.0
-        weights = np.exp((zero - squared) / kernel_width)
+        weights = xp.exp((zero - squared) / kernel_width)
     ends = edges.pairs.source[strong], edges.pairs.target[strong]
     pieces, _ = find_pieces(edges.pairs.n_samples, *ends)
     if pieces > 1:
-        median = float(np.median(squared))
+        median = _median(squared)
         remedy = (
             f"Set kernel_width='auto', the median squared dissimilarity, {median:.3g}."
             if kernel_width < median
-            else "Raise n_neighbors or kernel_width."
+            else "Raise n_neighbors, radius or kernel_width."
         )
-        lost = 100 * (1 - strong.mean())
+        lost = 100 * (1 - int(strong.sum()) / strong.shape[0])
         warn(
             f"kernel_width={kernel_width:.3g} lets {lost:.0f} % of "
             f"the edge weights vanish, and what is left holds the samples in {pieces} "
             f"separate pieces: the embedding mostly tells these apart. {remedy}",
             VanishingWeightsWarning,
         )
-    return np.maximum(weights, np.finfo(float).tiny), zero
+    return xp.clip(weights, float(np.finfo(float).tiny), None), zero
 
 
-def resolve_width(kernel_width: float | str, lengths: np.ndarray) -> float:
+def resolve_width(kernel_width: float | str, lengths: Array) -> float:
     """Return the t that `kernel_width` stands for; "auto" is the median of d²."""
     if kernel_width == "auto":
         return median_square(lengths)
     return float(kernel_width)
 
 
-def median_square(lengths: np.ndarray) -> float:
+def median_square(lengths: Array) -> float:
     """Return the median of d², of those above 0 if it is 0, and 1 if all are."""
     squared = lengths**2
-    median = float(np.median(squared))
-    if median == 0 and squared.any():
-        median = float(np.median(squared[squared > 0]))
+    median = _median(squared)
+    if median == 0 and (squared > 0).any():
+        median = _median(squared[squared > 0])
     return median or 1.0
 
 
-def scale_both_sides(matrix: sp.csr_array, factors: np.ndarray) -> sp.csr_array:
+def _median(values: Array) -> float:
+    if not is_tensor(values):
+        return float(np.median(values))
+    ascending, n = values.sort().values, values.shape[0]
+    return float(ascending[(n - 1) // 2] + ascending[n // 2]) / 2
+
+
+def scale_both_sides(matrix: Any, factors: Array) -> Any:
     """Return D M D for a diagonal D: a matrix of the same entries, scaled.
 
     Examples
@@ -143,12 +158,17 @@ def scale_both_sides(matrix: sp.csr_array, factors: np.ndarray) -> sp.csr_array:
     array([[  1.,  20.],
            [ 20., 100.]])
     """
+    if isinstance(matrix, on_device.Laplacian):
+        return matrix.scaled(factors)
     data = matrix.data * np.repeat(factors, np.diff(matrix.indptr))
     data *= factors[matrix.indices]
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def laplacian(weights: sp.csr_array) -> tuple[sp.csr_array, np.ndarray]:
+def laplacian(weights: Any) -> tuple[Any, Array]:
     """Return L = D - W and the degrees."""
+    if is_tensor(weights):
+        degrees = on_device.row_sums(weights)
+        return on_device.Laplacian(weights, degrees), degrees
     degrees = np.asarray(weights.sum(axis=1)).ravel()
     return (sp.diags_array(degrees) - weights).tocsr(), degrees

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from ._arrays import Array, array_namespace
+from ._homes import HERE, hosted, move
 from ._types import EdgeValues, Pairs
 from .exact_search import search_all
 from .graph import pairs_from_directed
@@ -38,30 +41,48 @@ def encode_labels(y: Any, n_samples: int, estimator_name: str) -> np.ndarray:
             "y is None: its label_rule needs class labels. Pass y (-1 marks an "
             "unlabelled sample) or set label_rule=None."
         )
-    given = column_or_1d(np.asarray(y), warn=True)
+    given = column_or_1d(np.asarray(move(y, HERE)), warn=True)
     if given.shape[0] != n_samples:
         raise ValueError(
             f"y has {given.shape[0]} labels, but X has {n_samples} samples; "
             "pass one label per sample."
         )
-    missing = _is_missing(given) if given.dtype == object else given != given
-    if missing.any():
-        raise ValueError(
-            f"y has {missing.sum()} missing labels (None or NaN); mark unlabelled "
-            "samples with -1."
-        )
-    unlabelled = given == UNLABELLED
-    if given.dtype == object:  # numbers are sorted as numbers, not as their names
-        given = np.asarray(given.tolist())
-    if given.dtype.kind in "OSU":
-        given = given.astype(str)
-        unlabelled = unlabelled | (given == str(UNLABELLED))
+    given, unlabelled = sortable_labels(given, "y")
     known = given[~unlabelled]
     if known.size:
         check_classification_targets(known)
     codes = np.full(n_samples, UNLABELLED)
     codes[~unlabelled] = np.unique(known, return_inverse=True)[1]
     return codes
+
+
+def sortable_labels(given: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels as numbers or names, and which of them are -1: unlabelled.
+
+    Objects that are neither, such as tuples, go by what they are printed as. Errors
+    call the labels by `name`.
+
+    Examples
+    --------
+    >>> labels, unlabelled = sortable_labels(np.array([("a", 1), -1], object), "y")
+    >>> labels.tolist(), unlabelled.tolist()
+    (["('a', 1)", '-1'], [False, True])
+    """
+    missing = _is_missing(given) if given.dtype == object else given != given
+    if missing.any():
+        raise ValueError(
+            f"{name} has {missing.sum()} missing labels (None or NaN); mark unlabelled "
+            "samples with -1."
+        )
+    unlabelled = given == UNLABELLED
+    if given.dtype == object:
+        # Numbers are sorted as numbers, not as their names.
+        plain = all(isinstance(label, str | Number) for label in given)
+        given = np.asarray(given.tolist() if plain else list(map(str, given)))
+    if given.dtype.kind in "OSU":
+        given = given.astype(str)
+        unlabelled = unlabelled | (given == str(UNLABELLED))
+    return given, unlabelled
 
 
 def _is_missing(labels: np.ndarray) -> np.ndarray:
@@ -102,8 +123,9 @@ def _klap(values: EdgeValues) -> tuple[Any, Any]:
 
 def _entropic(values: EdgeValues) -> tuple[Any, Any]:
     """Supervised ELAP: the smaller of Euclidean and dissimilarity, or their sum."""
-    pair = np.asarray(values.label_free), np.asarray(values.euclidean)
-    return np.minimum(*pair), np.add(*pair)
+    xp = array_namespace(values.label_free)
+    pair = values.label_free, values.euclidean
+    return xp.minimum(*pair), xp.add(*pair)
 
 
 LABEL_RULES = {
@@ -130,9 +152,9 @@ def refuse_precomputed(rule: str) -> NoReturn:
 def apply_label_rule(
     rule: str | None,
     values: EdgeValues,
-    source: np.ndarray | None = None,
-    target: np.ndarray | None = None,
-) -> np.ndarray:
+    source: Array | None = None,
+    target: Array | None = None,
+) -> Array:
     """Return one length per edge.
 
     Parameters
@@ -154,13 +176,15 @@ def apply_label_rule(
     """
     lengths = get_label_rule(rule).lengths
     if lengths is None:
-        return np.asarray(values.label_free)
+        return values.label_free
     within, between = lengths(values)
+    xp = array_namespace(values.label_free)
     labelled = (source != UNLABELLED) & (target != UNLABELLED)
-    by_class = np.where(source == target, within, between)
-    return np.where(labelled, by_class, values.label_free)
+    by_class = xp.where(source == target, within, between)
+    return xp.where(labelled, by_class, values.label_free)
 
 
+@hosted
 def remove_edges_between(
     pairs: Pairs, classes: np.ndarray, X: np.ndarray, *, n_jobs: int | None = None
 ) -> Pairs:

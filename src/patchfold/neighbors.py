@@ -19,12 +19,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from ._arrays import Array
 from ._distances import squared_distances, squared_distances_to
+from ._homes import HERE, hosted, is_tensor, move
 from ._ranking import first_of_each_row, in_rows
 from ._types import Neighborhoods
 from .cell_search import Cells, build_cells, find_candidates
 from .exact_search import SPARE, search_all
 from .exceptions import NeighborCountWarning, warn
+from .tensors.tiles import TILES, search_tensors, suits_tiles
 
 EXACT_LIMIT = 30_000
 """Up to this many samples "auto" is the exact search."""
@@ -56,7 +59,7 @@ def resolve_n_neighbors(n_neighbors: int | float, n_samples: int) -> int:
 
 
 def choose_search(
-    algorithm: Any, X: np.ndarray, n_neighbors: int, *, n_jobs: int | None = None
+    algorithm: Any, X: Array, n_neighbors: int, *, n_jobs: int | None = None
 ) -> Any:
     """Make ready what the neighbours of `X`, and of new samples, are searched with.
 
@@ -74,20 +77,24 @@ def choose_search(
 
     Returns
     -------
-    Cells, KNN transformer or None
-        None is the exact search.
+    Cells, KNN transformer, "tiles" or None
+        None is the exact search; "tiles" that of many samples on a device.
     """
     if not isinstance(algorithm, str):
         return clone(algorithm)
     n = X.shape[0]
+    if is_tensor(X) and X.device.type != "cpu":
+        tiled = algorithm != "exact" and suits_tiles(X, n_neighbors)
+        return TILES if tiled else None
     few = SMALL_PART * (n_neighbors + 1 + SPARE) <= n
-    if algorithm == "approximate" or (algorithm == "auto" and n > EXACT_LIMIT):
-        return build_cells(X, n_neighbors, n_jobs=n_jobs) if few else None
+    wanted = algorithm == "approximate" or (algorithm == "auto" and n > EXACT_LIMIT)
+    if wanted and few:
+        return build_cells(move(X, HERE), n_neighbors, n_jobs=n_jobs)
     return None
 
 
 def find_neighbors(
-    X: np.ndarray,
+    X: Array,
     n_neighbors: int,
     *,
     algorithm: Any = "auto",
@@ -120,8 +127,14 @@ def find_neighbors(
     >>> find_neighbors(X, 2).indices.tolist()
     [[1, 2], [0, 2], [1, 0], [2, 1]]
     """
-    if isinstance(algorithm, str):
+    if isinstance(algorithm, str) and algorithm != TILES:
         algorithm = choose_search(algorithm, X, n_neighbors, n_jobs=n_jobs)
+    if is_tensor(X):
+        if algorithm is None or algorithm == TILES:
+            found = search_tensors(X, X, n_neighbors, algorithm, training=True)
+            return Neighborhoods(*found)
+        settings = {"algorithm": algorithm, "n_jobs": n_jobs}
+        return hosted(find_neighbors)(X, n_neighbors, **settings)
     own = np.arange(X.shape[0])
     if algorithm is None:
         return search_all(X, X, n_neighbors, own=own, n_jobs=n_jobs)
@@ -134,14 +147,15 @@ def find_neighbors(
 
 
 def find_query_neighbors(
-    queries: np.ndarray,
-    X: np.ndarray,
+    queries: Array,
+    X: Array,
     n_neighbors: int,
     *,
     search: Any = None,
+    own: np.ndarray | None = None,
     n_jobs: int | None = None,
 ) -> Neighborhoods:
-    """Find the nearest training samples of new samples.
+    """Find the nearest training samples of new samples, or of some training samples.
 
     A training sample at distance zero is a neighbour like any other here.
 
@@ -155,6 +169,8 @@ def find_query_neighbors(
         How many neighbours K.
     search : Cells, fitted KNN transformer or None
         What the neighbours of `X` were searched with; None is the exact search.
+    own : int array (q,) or None
+        Which sample each query is itself, if it is one: never its own neighbour.
     n_jobs : int or None
         Number of threads.
 
@@ -163,10 +179,18 @@ def find_query_neighbors(
     Neighborhoods
         Indices into `X` and distances, (q, K) each.
     """
-    if search is None:
-        return search_all(queries, X, n_neighbors, n_jobs=n_jobs)
+    if is_tensor(X):
+        if isinstance(search, Cells) and X.device.type != "cpu":  # fitted elsewhere
+            search = choose_search("auto", X, n_neighbors)
+        if search is None or search == TILES:
+            found = search_tensors(queries, X, n_neighbors, search, training=False)
+            return Neighborhoods(*found)
+        settings = {"search": search, "n_jobs": n_jobs}
+        return hosted(find_query_neighbors)(queries, X, n_neighbors, **settings)
+    if search is None or search == TILES:  # of a model that was fitted on a device
+        return search_all(queries, X, n_neighbors, own=own, n_jobs=n_jobs)
     if isinstance(search, Cells):
-        return _search_cells(search, queries, X, n_neighbors, None, n_jobs)
+        return _search_cells(search, queries, X, n_neighbors, own, n_jobs)
     graph = search.transform(queries)
     return _nearest_stored(graph, queries, X, n_neighbors, training=False)
 
@@ -183,11 +207,17 @@ def _search_cells(
     n_wanted = n_neighbors + 1 + SPARE
     column = find_candidates(cells, queries, n_wanted, n_jobs=n_jobs)
     squared = squared_distances_to(queries, X, column, n_jobs=n_jobs)
-    squared[:, 1:][column[:, 1:] == column[:, :-1]] = np.inf
+    squared[column < 0] = np.inf
     if own is not None:
         squared[column == own[:, None]] = np.inf
     indices, squared = first_of_each_row(column, squared, n_neighbors)
-    return Neighborhoods(indices, np.sqrt(squared))
+    near = Neighborhoods(indices, np.sqrt(squared))
+    short = np.flatnonzero(np.isinf(squared[:, -1]))
+    if short.size:  # cells that hold fewer samples than are wanted
+        selves = None if own is None else own[short]
+        rest = search_all(queries[short], X, n_neighbors, own=selves, n_jobs=n_jobs)
+        near.indices[short], near.distances[short] = rest.indices, rest.distances
+    return near
 
 
 def _nearest_stored(

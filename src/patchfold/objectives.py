@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
+from ._arrays import Array, array_namespace
 
 CUSP = 1e-150
 """Squared distances are kept above this where a slope is infinite at 0."""
@@ -20,50 +20,55 @@ CUSP = 1e-150
 class Decay:
     """One decay: its value, its slope, and its value at distance 0."""
 
-    value: Callable[[np.ndarray, float], np.ndarray]
-    slope: Callable[[np.ndarray, float], np.ndarray]
+    value: Callable[[Array, float], Array]
+    slope: Callable[[Array, float], Array]
     at_zero: float
 
 
-def _cauchy(s: np.ndarray, sigma: float) -> np.ndarray:
+def _cauchy(s: Array, sigma: float) -> Array:
     return sigma**2 / (s + sigma**2)
 
 
-def _cauchy_slope(s: np.ndarray, sigma: float) -> np.ndarray:
+def _cauchy_slope(s: Array, sigma: float) -> Array:
     return -(sigma**2) / (s + sigma**2) ** 2
 
 
-def _gaussian(s: np.ndarray, sigma: float) -> np.ndarray:
-    return np.exp(-s / sigma**2)
+def _gaussian(s: Array, sigma: float) -> Array:
+    return array_namespace(s).exp(-s / sigma**2)
 
 
-def _gaussian_slope(s: np.ndarray, sigma: float) -> np.ndarray:
-    return -np.exp(-s / sigma**2) / sigma**2
+def _gaussian_slope(s: Array, sigma: float) -> Array:
+    return -_gaussian(s, sigma) / sigma**2
 
 
-def _exponential(s: np.ndarray, sigma: float) -> np.ndarray:
-    return np.exp(-np.sqrt(s) / sigma)
+def _exponential(s: Array, sigma: float) -> Array:
+    xp = array_namespace(s)
+    return xp.exp(-xp.sqrt(s) / sigma)
 
 
-def _exponential_slope(s: np.ndarray, sigma: float) -> np.ndarray:
-    d = np.sqrt(np.maximum(s, CUSP))
-    return -np.exp(-d / sigma) / (2 * sigma * d)
+def _exponential_slope(s: Array, sigma: float) -> Array:
+    s = _off_cusp(s)
+    return -_exponential(s, sigma) / (2 * sigma * s**0.5)
 
 
-def _linear(s: np.ndarray, sigma: float) -> np.ndarray:
-    return -np.sqrt(s)
+def _linear(s: Array, sigma: float) -> Array:
+    return -array_namespace(s).sqrt(s)
 
 
-def _linear_slope(s: np.ndarray, sigma: float) -> np.ndarray:
-    return -0.5 / np.sqrt(np.maximum(s, CUSP))
+def _linear_slope(s: Array, sigma: float) -> Array:
+    return 0.5 / _linear(_off_cusp(s), sigma)
 
 
-def _laplacian(s: np.ndarray, sigma: float) -> np.ndarray:
+def _laplacian(s: Array, sigma: float) -> Array:
     return -s
 
 
-def _laplacian_slope(s: np.ndarray, sigma: float) -> np.ndarray:
-    return np.full_like(s, -1.0)
+def _laplacian_slope(s: Array, sigma: float) -> Array:
+    return array_namespace(s).full_like(s, -1.0)
+
+
+def _off_cusp(s: Array) -> Array:
+    return array_namespace(s).clip(s, CUSP, None)
 
 
 DECAYS = {

@@ -206,7 +206,7 @@ def fit_patches(
     size = 8 * (3 * n_points * m + (2 * m * m if n_points > m else 0))
     mean, kept, *shapes = fill_blocks(fit, n_patches, size, n_jobs)
     if warn_identical:
-        _warn_if_degenerate(shapes[2], n_points)
+        warn_if_degenerate(shapes[2], n_points)
     return _assemble(centers, mean, Shapes(*shapes), model, n_points, kept)
 
 
@@ -226,7 +226,7 @@ def _fit_to_most(
     n_points = indices.shape[1] + int(include_center)
     total = np.trace(matrices, axis1=1, axis2=2)
     if warn_identical:
-        _warn_if_degenerate(total, n_points)
+        warn_if_degenerate(total, n_points)
     shapes = model.of_covariances(matrices, total, n_points)
     return _assemble(centers, mean, shapes, model, n_points)
 
@@ -308,7 +308,7 @@ class RunningPatches:
         outer = self._sums[:, :, None] * self._sums[:, None, :] / n_points
         covariance = (self._products - outer) / max(n_points - 1, 1)
         total = xp.sum(xp.linalg.diagonal(covariance), axis=1)
-        _warn_if_degenerate(total, n_points)
+        warn_if_degenerate(total, n_points)
         mean = self._first + self._sums / n_points
         shapes = model.of_covariances(covariance, total, n_points)
         return _assemble(self._X, mean, shapes, model, n_points)
@@ -339,7 +339,8 @@ class RunningPatches:
         self._reached = n_neighbors
 
 
-def _warn_if_degenerate(total: Array, n_points: int) -> None:
+def warn_if_degenerate(total: Array, n_points: int) -> None:
+    """Warn of patches of `n_points` points whose spread is nothing."""
     count = _count(total <= 0)
     if count:
         warn(
@@ -372,7 +373,7 @@ def check_invertible(patches: Patches) -> None:
         raise SingularPatchError(
             f"{singular} of {n} patch covariances are singular, and nothing "
             "regularises them. Set ridge above 0 (1e-3 in the papers' scripts), or "
-            "raise n_neighbors above the number of features."
+            "raise n_neighbors or radius: patches need more points than features."
         )
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ._files import check_growth, write_bytes
+from ._homes import bring_here
 from ._version import __version__
 
 FORMAT = 1
@@ -30,9 +31,11 @@ _NOTE = "patchfold.json"
 _OURS = tuple(
     f"{__package__}.{part}"
     for part in (
+        "_native",
         "_types",
         "cell_search",
         "estimators.",
+        "on_demand",
         "patches",
         "posterior.",
         "solvers.",
@@ -42,6 +45,8 @@ _OURS = tuple(
 """Where the classes are that fitted models consist of."""
 
 _SPARSE = ("csr_array", "csr_matrix")
+_OTHER_COLUMNS = "sklearn.compose._column_transformer._RemainderColsList"
+"""A list in which scikit-learn 1.6 has the columns that an encoder leaves out."""
 
 
 class ModelFileError(ValueError):
@@ -54,7 +59,8 @@ def save_model(model: Any, path: str | os.PathLike[str], **about: Any) -> None:
     Parameters
     ----------
     model : estimator
-        One of patchfold or scikit-learn, or a `Pipeline` of them.
+        One of patchfold or scikit-learn, or a `Pipeline` of them. What is on a device
+        is written as NumPy arrays.
     path : path-like
         The file; by custom it ends in .skops.
     **about
@@ -72,7 +78,7 @@ def save_model(model: Any, path: str | os.PathLike[str], **about: Any) -> None:
     >>> bool((again.transform(X) == model.transform(X)).all())
     True
     """
-    buffer = io.BytesIO(_skops().dumps(model))
+    buffer = io.BytesIO(_skops().dumps(bring_here(model)))
     note = {"format": FORMAT, "version": __version__, **about}
     with zipfile.ZipFile(buffer, "a") as archive:
         archive.writestr(_NOTE, json.dumps(note))
@@ -133,7 +139,8 @@ def _is_ours(name: str) -> bool:
     """
     import scipy.sparse
 
-    if name in {_full_name(getattr(scipy.sparse, word)) for word in _SPARSE}:
+    sparse = {_full_name(getattr(scipy.sparse, word)) for word in _SPARSE}
+    if name in {*sparse, _OTHER_COLUMNS}:
         return True
     module, _, last = name.rpartition(".")
     if not module.startswith(_OURS):

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._types import EdgeList, Links, Pairs
+from ._validation import LARGEST
 from .graph import complete_graph, pairs_from_directed
 from .radius_search import refuse_loneliness, warn_of_lonely_queries
 
@@ -28,6 +29,13 @@ def check_dissimilarities(D: Any, *, square: bool) -> None:
         raise ValueError(
             f"X holds a negative dissimilarity ({stored.min():.3g}); with "
             "dissimilarity='precomputed' all must be >= 0."
+        )
+    largest = float(stored.max(initial=0))
+    if largest > LARGEST or (square and 0 < largest < 1 / LARGEST):
+        raise ValueError(
+            f"the largest dissimilarity in X is {largest:.3g}, and squares of more "
+            f"than {LARGEST:g} or less than {1 / LARGEST:g} are no numbers any more: "
+            "scale X."
         )
     if not square or sp.issparse(D):
         return

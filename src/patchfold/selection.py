@@ -11,6 +11,9 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import check_array
 
+from ._arrays import Array
+from ._homes import HERE, move
+from ._pieces import run_pieces
 from .exceptions import PatchfoldWarning
 from .labels import UNLABELLED, encode_labels
 from .neighbors import resolve_n_neighbors
@@ -70,6 +73,8 @@ def select_n_neighbors(
 ) -> NeighborSelection:
     """Score neighbourhood sizes, with one neighbour search for each fold.
 
+    `joblib.parallel_config` spreads the folds over processes or a cluster.
+
     The score of the best size is the best of several, so it flatters: score the chosen
     model on samples that took no part, for example by calling this on training rows.
 
@@ -113,6 +118,7 @@ def select_n_neighbors(
     (array([10, 20]), (2, 3))
     """
     _check_estimator(estimator)
+    X, y = move((X, y), HERE)
     samples = check_array(X, dtype=np.float64, ensure_min_samples=4)
     n = samples.shape[0]
     labels = None if y is None else np.asarray(y)
@@ -128,17 +134,24 @@ def select_n_neighbors(
     most = min(train.size for train, _ in folds) - 1
     sizes = _default_sizes(n) if candidates is None else list(candidates)
     counts = sorted({min(resolve_n_neighbors(size, n), most) for size in sizes})
-    scores = np.empty((len(counts), len(folds)))
-    for f, (train, test) in enumerate(folds):
+
+    def sweep(fold: tuple[np.ndarray, np.ndarray]) -> list[float]:
+        train, test = fold
         known = None if labels is None else labels[train]
         swept = fit_sweep(estimator, samples[train], known, n_neighbors=counts)
-        for i, model in enumerate(swept):
-            scores[i, f] = _score(scoring, model, samples, labels, codes, train, test)
+        return [
+            _score(scoring, model, samples, labels, codes, train, test)
+            for model in swept
+        ]
+
+    scores = np.empty((len(counts), len(folds)))
+    for f, column in run_pieces(sweep, folds):
+        scores[:, f] = column
     name = scoring if isinstance(scoring, str) else "score"
     return NeighborSelection(np.array(counts), scores, name)
 
 
-def choose_n_neighbors(estimator: Any, X: np.ndarray, y: Any) -> int:
+def choose_n_neighbors(estimator: Any, X: Array, y: Any) -> int:
     """Return what `n_neighbors="auto"` stands for: the most trustworthy embedding's K.
 
     No label-free number that was tried tells a better K from a worse one reliably: on
@@ -232,11 +245,12 @@ def _score(
     return float(get_scorer(scoring)(voters, placed[asked], codes[test][asked]))
 
 
-def _trust(X: np.ndarray, embedding: np.ndarray) -> float:
+def _trust(X: Array, embedding: Array) -> float:
     """Return the trustworthiness of a picture, or of the same part of larger ones."""
     from .metrics.topology import trustworthiness
 
     n = X.shape[0]
     rows = np.sort(np.random.RandomState(0).permutation(n)[:LOOKED_AT])
     near = max(1, min(NEAR, (rows.size - 1) // 2))
-    return trustworthiness(X[rows], embedding[rows], n_neighbors=near)
+    pictures = move((X[rows], embedding[rows]), HERE)
+    return trustworthiness(*pictures, n_neighbors=near)

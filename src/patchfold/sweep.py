@@ -6,7 +6,7 @@ patches of each K from those of the last.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array
 
-from ._types import Neighborhoods
+from ._homes import is_tensor
+from ._types import EdgeValues, Neighborhoods, Pairs
 from .neighbors import choose_search, find_neighbors, resolve_n_neighbors
 from .patches import RunningPatches
 
@@ -23,11 +24,24 @@ Model = TypeVar("Model", bound=Any)
 
 @dataclass(frozen=True)
 class SharedStages:
-    """Neighbours and patches that the fits of a sweep over K have in common."""
+    """What a fit need not do itself: it was done for a whole sweep, or by others.
+
+    Attributes
+    ----------
+    neighbors : Neighborhoods
+        Of all samples, for the largest K.
+    patches : RunningPatches or None
+        Those of the sizes one after another.
+    search : object
+        What the neighbours were searched with.
+    compare : callable or None
+        From `PatchesOnDemand` and `Pairs` to `EdgeValues`; patches are then not kept.
+    """
 
     neighbors: Neighborhoods
-    patches: RunningPatches
+    patches: RunningPatches | None = None
     search: Any = None
+    compare: Callable[[Any, Pairs], EdgeValues] | None = None
 
 
 def fit_sweep(
@@ -68,7 +82,7 @@ def fit_sweep(
             f"radius={estimator.radius!r} chooses the neighbours: there are no sizes "
             "to go through: set radius=None."
         )
-    if estimator._is_precomputed():
+    if estimator._is_precomputed() or is_tensor(X):
         for size in sorted(sizes):
             yield clone(estimator).set_params(n_neighbors=size).fit(X, y)
         return

@@ -16,7 +16,7 @@ value √2 + 1 stands.
 
 from __future__ import annotations
 
-from ._arrays import Array, array_namespace
+from ._arrays import Array, array_namespace, cumulative_sum
 from ._types import EdgeValues
 from .curvature import describe_directions
 from .divergences import Description
@@ -56,7 +56,7 @@ def compare_tangents(left: Description, right: Description) -> EdgeValues:
     known = dimension > 0
     one, nothing = xp.ones_like(dimension), xp.zeros_like(dimension)
     mean = xp.sum(sines, axis=1) / xp.where(known, dimension, one)
-    place = xp.cumulative_sum(xp.ones_like(sines), axis=1)
+    place = cumulative_sum(xp.ones_like(sines))
     inside = place <= dimension[:, None]
     smallest = xp.min(xp.where(inside, sines, xp.ones_like(sines)), axis=1)
     largest = xp.where(known, sines[:, 0], one)

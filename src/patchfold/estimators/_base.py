@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -18,9 +19,12 @@ from sklearn.base import (
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._arrays import Array, array_namespace
 from .._distances import squared_distances
+from .._homes import HERE, Home, home_of, hosted, is_tensor, move
 from .._types import EdgeList, Links, Neighborhoods, Pairs, RaggedNeighborhoods
 from .._validation import check_magnitude, check_parameters, check_samples
+from .._working import working_on
 from ..connectivity import Components, join_components, weak_components
 from ..dissimilarity import compare_pairs, describe_patches, get_dissimilarity
 from ..graph import complete_graph, pairs_from_directed
@@ -32,6 +36,7 @@ from ..labels import (
     remove_edges_between,
 )
 from ..neighbors import resolve_n_neighbors
+from ..on_demand import PatchesOnDemand
 from ..patches import mean_variance
 from ..precomputed import (
     check_dissimilarities,
@@ -58,7 +63,7 @@ class PatchEmbedding(
     label_rule: str | None
     eigen_solver: str
     random_state: Any
-    embedding_: np.ndarray
+    embedding_: Array
 
     _parameter_rules: ClassVar[dict[str, Any]] = COMMON_RULES
     _can_take_all_pairs: ClassVar[bool] = False
@@ -68,9 +73,10 @@ class PatchEmbedding(
 
         Parameters
         ----------
-        X : array-like (n_samples, n_features)
+        X : array-like or tensor (n_samples, n_features)
             Samples; with `dissimilarity="precomputed"`, a symmetric matrix
-            (n_samples, n_samples) of dissimilarities, dense or sparse.
+            (n_samples, n_samples) of dissimilarities, dense or sparse. Of a torch
+            tensor, what is fitted is tensors on its device.
         y : array-like (n_samples,), default=None
             Class labels, used only by a `label_rule`; -1 marks an unlabelled sample.
 
@@ -83,6 +89,13 @@ class PatchEmbedding(
 
     def _fit(self, X: Any, y: Any, shared: SharedStages | None = None) -> Self:
         """Fit, with the neighbours and patches of a sweep if one shares them."""
+        with working_on(X, "Lower n_neighbors, or fit fewer samples."):
+            return self._fit_there(X, y, home_of(X), shared)
+
+    def _fit_there(
+        self, X: Any, y: Any, home: Home, shared: SharedStages | None
+    ) -> Self:
+        """Fit where the samples are."""
         check_parameters(self)
         check_neighborhoods(self, all_pairs=self._can_take_all_pairs)
         X = self._check_samples(X, reset=True)
@@ -102,20 +115,23 @@ class PatchEmbedding(
             wanted = self.n_neighbors
             if wanted == "auto":
                 wanted = choose_n_neighbors(self, X, y)
-            if not isinstance(X, np.ndarray):  # a graph: only new samples need a number
+            if sp.issparse(X):  # a graph: only new samples need a number
                 wanted = min(wanted, n - 1)
             self.n_neighbors_ = resolve_n_neighbors(wanted, n)
+        if is_tensor(X) and self._belongs_here(X):
+            X = move(X, HERE)
         self._train_X = X
         if self._is_precomputed():
             edges = self._read_edges(X)
         else:
-            edges = self._measure_edges(X, classes, shared)
+            edges = self._measure_edges(X, move(classes, home_of(X)), shared)
+        edges = move(edges, Home(home.device))
         self.graph_ = edges.to_csr()
-        self.embedding_ = self._embed(edges)
+        self.embedding_ = move(self._embed(edges), home)
         self._n_features_out = self.n_components
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Embed the samples of X and return their coordinates.
 
         Parameters
@@ -130,7 +146,7 @@ class PatchEmbedding(
         """
         return self.fit(X, y).embedding_
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any) -> Array:
         """Place new samples in the embedding. No label of a new sample is ever used.
 
         The patch of a new sample is itself with its nearest training samples; its
@@ -151,54 +167,66 @@ class PatchEmbedding(
 
         Parameters
         ----------
-        X : array-like (n_queries, n_features)
+        X : array-like or tensor (n_queries, n_features)
             New samples; with `dissimilarity="precomputed"`, their dissimilarities to
             the training samples, (n_queries, n_samples), dense or sparse.
 
         Returns
         -------
-        embedding : array (n_queries, n_components)
-            Coordinates.
+        embedding : array or tensor (n_queries, n_components)
+            Coordinates, in the library and on the device that X came from.
         """
         check_is_fitted(self)
-        X = self._check_samples(X, reset=False)
-        placed = np.empty((X.shape[0], self.embedding_.shape[1]))
-        if self._is_precomputed():
-            links = links_from_matrix(X, self.n_neighbors_, self.radius)
-            same = links.lengths == 0
-            known = same.any(axis=1)
-            shares = same[known] / same[known].sum(axis=1, keepdims=True)
-            there = self.embedding_[links.indices[known]]
-            placed[known] = np.einsum("qk,qkd->qd", shares, there)
-            links = Links(links.indices[~known], links.lengths[~known])
-        else:
-            near = self._find_query_neighbors(X)
-            first, distance = near.nearest
-            known = distance == 0
-            if known.any():
-                placed[known] = self._settle(first[known])
-            if not known.all():
-                links = self._link(X[~known], near.rows(~known))
+        home = home_of(X)
+        X = move(self._check_samples(X, reset=False), home_of(self._train_X))
+        with working_on(self._train_X, "Place fewer samples at a time."):
+            if self._is_precomputed():
+                placed = self._transform_precomputed(X)
+            else:
+                placed = self._transform_samples(X)
+        return move(placed, home)
+
+    def _transform_precomputed(self, D: Any) -> Array:
+        links = links_from_matrix(D, self.n_neighbors_, self.radius)
+        same = links.lengths == 0
+        known = same.any(axis=1)
+        shares = same[known] / same[known].sum(axis=1, keepdims=True)
+        embedding = move(self.embedding_, HERE)
+        placed = np.empty((D.shape[0], embedding.shape[1]))
+        there = embedding[links.indices[known]]
+        placed[known] = np.einsum("qk,qkd->qd", shares, there)
         if not known.all():
-            placed[~known] = self._place(links, X[~known])
+            links = Links(links.indices[~known], links.lengths[~known])
+            links = move(links, Home(home_of(self.embedding_).device))
+            placed[~known] = move(self._place(links, D[~known]), HERE)
         return placed
 
-    def _settle(self, first: np.ndarray) -> np.ndarray:
+    def _transform_samples(self, X: Array) -> Array:
+        xp = array_namespace(X)
+        near = self._find_query_neighbors(X)
+        first, distance = near.nearest
+        known = distance == 0
+        shape = (X.shape[0], self.embedding_.shape[1])
+        placed = xp.empty(shape, dtype=X.dtype, device=X.device)
+        here, there = home_of(X), Home(home_of(self.embedding_).device)
+        if known.any():
+            embedding = move(self.embedding_, here)
+            placed[known] = self._settle(first[known], embedding)
+        if not known.all():
+            links = self._link(X[~known], near.rows(~known))
+            placed[~known] = move(self._place(move(links, there), X[~known]), here)
+        return placed
+
+    def _settle(self, first: Array, embedding: Array) -> Array:
         """Place queries at the mean of the training samples they are identical to."""
         if not self._has_twins:
-            return self.embedding_[first]
-        _, group, count = np.unique(
-            self._train_X, axis=0, return_inverse=True, return_counts=True
-        )
-        sums = [np.bincount(group, column) for column in self.embedding_.T]
-        mean = np.column_stack(sums) / count[:, None]
-        several = (count > 1)[group[first], None]
-        return np.where(several, mean[group[first]], self.embedding_[first])
+            return embedding[first]
+        return _mean_of_twins(self._train_X, embedding, first)
 
-    def _embed(self, edges: EdgeList) -> np.ndarray:
+    def _embed(self, edges: EdgeList) -> Array:
         raise NotImplementedError
 
-    def _place(self, links: Links, X: np.ndarray) -> np.ndarray:
+    def _place(self, links: Links, X: Array) -> Array:
         raise NotImplementedError
 
     def _components(self, pairs: Pairs) -> Components:
@@ -225,7 +253,7 @@ class PatchEmbedding(
             ensure_min_samples=2 if reset else 1,
         )
         if precomputed:
-            check_dissimilarities(X, square=reset)
+            check_dissimilarities(move(X, HERE), square=reset)
         else:
             check_magnitude(X, spread=reset)
         return X
@@ -238,13 +266,14 @@ class PatchEmbedding(
 
     def _measure_edges(
         self,
-        X: np.ndarray,
-        classes: np.ndarray | None,
+        X: Array,
+        classes: Array | None,
         shared: SharedStages | None,
     ) -> EdgeList:
         """Run neighbours -> patches -> dissimilarity."""
         dissimilarity = get_dissimilarity(self.dissimilarity)
-        self._check_room(X, dissimilarity)
+        compare = None if shared is None else shared.compare
+        self._check_room(X, dissimilarity, deferred=compare is not None)
         near = self._find_neighbors(X, shared)
         if near is None:
             pairs = complete_graph(X.shape[0])
@@ -257,15 +286,20 @@ class PatchEmbedding(
         self._variance = mean_variance(X)
         if near is not None and dissimilarity.needs_gaussians:
             near = self._choose_patches(dissimilarity, X, near)
-        patches = self._fit_patches(dissimilarity, X, near, shared)
-        self._described = describe_patches(dissimilarity, patches, n_jobs=self.n_jobs)
         i, j = pairs.source, pairs.target
-        values = compare_pairs(
-            dissimilarity, self._described, self._described, i, j, n_jobs=self.n_jobs
-        )
+        if compare is not None:
+            self._described = self._defer_patches(dissimilarity, near)
+            values = compare(self._described, pairs)
+        else:
+            patches = self._fit_patches(dissimilarity, X, near, shared)
+            described = describe_patches(dissimilarity, patches, n_jobs=self.n_jobs)
+            self._described = described
+            values = compare_pairs(
+                dissimilarity, described, described, i, j, n_jobs=self.n_jobs
+            )
         if rule.needs_euclidean:
-            squared = squared_distances(X, X, i, j, n_jobs=self.n_jobs)
-            values = replace(values, euclidean=np.sqrt(squared))
+            squared = hosted(squared_distances)(X, X, i, j, n_jobs=self.n_jobs)
+            values = replace(values, euclidean=squared**0.5)
         ends = (None, None) if classes is None else (classes[i], classes[j])
         return EdgeList(pairs, apply_label_rule(self.label_rule, values, *ends))
 
@@ -283,7 +317,7 @@ class PatchEmbedding(
             n_jobs=self.n_jobs,
         )
 
-    def _link(self, X: np.ndarray, near: Neighborhoods | RaggedNeighborhoods) -> Links:
+    def _link(self, X: Array, near: Neighborhoods | RaggedNeighborhoods) -> Links:
         """Link new samples to training samples: how much their patches differ."""
         dissimilarity = get_dissimilarity(self.dissimilarity)
         inside = near
@@ -294,10 +328,14 @@ class PatchEmbedding(
         if self.label_rule is not None:
             near = near.first(QUERY_LINKS)
         row, column = near.relation
-        values = compare_pairs(
-            dissimilarity, described, self._described, row, column, n_jobs=self.n_jobs
-        )
-        return near.links(np.asarray(values.label_free))
+        known = self._described
+        if isinstance(known, PatchesOnDemand):
+            values = known.link(described, row, column)
+        else:
+            values = compare_pairs(
+                dissimilarity, described, known, row, column, n_jobs=self.n_jobs
+            )
+        return near.links(values.label_free)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -305,3 +343,15 @@ class PatchEmbedding(
         tags.input_tags.sparse = self._is_precomputed()
         tags.target_tags.required = self.label_rule is not None
         return tags
+
+
+@hosted
+def _mean_of_twins(
+    X: np.ndarray, embedding: np.ndarray, first: np.ndarray
+) -> np.ndarray:
+    """Return the mean place of all training samples that equal the given ones."""
+    _, group, count = np.unique(X, axis=0, return_inverse=True, return_counts=True)
+    sums = [np.bincount(group, column) for column in embedding.T]
+    mean = np.column_stack(sums) / count[:, None]
+    several = (count > 1)[group[first], None]
+    return np.where(several, mean[group[first]], embedding[first])

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import Array
 from .._memory import require_graph_memory
 from .._types import Neighborhoods, RaggedNeighborhoods
 from ..dissimilarity import Dissimilarity
 from ..neighbors import choose_search, find_neighbors, find_query_neighbors
+from ..on_demand import PatchesOnDemand
 from ..patch_sizes import sizes_by_curvature, tangent_turning
-from ..patches import Patches
+from ..patches import Patches, warn_if_degenerate
 from ..radius_search import (
     add_nearest,
     expected_count,
@@ -47,15 +49,27 @@ class PatchStage:
     _largest: int
     patch_sizes_: Any
 
+    def _belongs_here(self, X: Array) -> bool:
+        """Say whether tensors are measured in NumPy, as options ask that torch lacks.
+
+        Then neighbours, patches and edges are found here, and the edges brought back.
+        """
+        wide = is_wide(*X.shape) and self.covariance == "full"
+        rare = self.adaptive_patches or self.dissimilarity == "precomputed"
+        return self.n_neighbors_ is None or rare or wide
+
     def _check_room(
         self,
         X: np.ndarray,
         dissimilarity: Dissimilarity,
         counts: np.ndarray | None = None,
+        *,
+        deferred: bool = False,
     ) -> None:
         """Refuse a graph that the machine cannot hold.
 
-        Within a radius, sizes are estimated until they are known: `counts`.
+        Within a radius, sizes are estimated until they are known: `counts`. Patches
+        that are `deferred` are not held.
         """
         size, largest = self.n_neighbors_, None
         if counts is not None:
@@ -65,8 +79,8 @@ class PatchStage:
         require_graph_memory(
             X,
             size,
-            dissimilarity.needs_gaussians,
-            dissimilarity.needs_points,
+            dissimilarity.needs_gaussians and not deferred,
+            dissimilarity.needs_points and not deferred,
             parameter="n_neighbors" if self.radius is None else "radius",
             wide=self._spans_little(X, dissimilarity),
             largest=largest,
@@ -162,28 +176,20 @@ class PatchStage:
                 f"neighbours: set n_neighbors, or dissimilarity='euclidean' instead of "
                 f"{self.dissimilarity!r}."
             )
-        regularized = dissimilarity.regularized
-        settings: dict[str, Any] = {
-            "shrinkage": self.shrinkage if regularized else 0.0,
-            "ridge": self.ridge if regularized else 0.0,
-            "variance": self._variance,
-            "covariance": self.covariance,
-            "n_directions": self.n_directions or dissimilarity.n_directions,
-            "keep_points": dissimilarity.needs_points,
-            "n_jobs": self.n_jobs,
-        }
+        settings = self._patch_settings(dissimilarity)
         X = self._train_X
         if centers is X:
-            self._largest = int(near.counts.max())
-            # Not with identical samples: rounding would part them.
-            wide = self._spans_little(X, dissimilarity) and not self._has_twins
-            self._span = find_span(X) if wide else None
+            self._settle_patches(dissimilarity, near)
         if self._span is not None:
             settings["n_features"] = X.shape[1]
             own = centers is X
             X = self._span.samples
             centers = X if own else self._span.locate(centers)
-        elif shared is not None and isinstance(near, Neighborhoods):
+        elif (
+            shared is not None
+            and shared.patches is not None
+            and isinstance(near, Neighborhoods)
+        ):
             return shared.patches.fit(near.indices.shape[1], **settings)
         return fit_neighborhoods(
             centers,
@@ -193,3 +199,48 @@ class PatchStage:
             largest=self._largest,
             **settings,
         )
+
+    def _patch_settings(self, dissimilarity: Dissimilarity) -> dict[str, Any]:
+        """Return how the patches of training and of new samples are fitted."""
+        regularized = dissimilarity.regularized
+        return {
+            "shrinkage": self.shrinkage if regularized else 0.0,
+            "ridge": self.ridge if regularized else 0.0,
+            "variance": self._variance,
+            "covariance": self.covariance,
+            "n_directions": self.n_directions or dissimilarity.n_directions,
+            "keep_points": dissimilarity.needs_points,
+            "n_jobs": self.n_jobs,
+        }
+
+    def _settle_patches(
+        self,
+        dissimilarity: Dissimilarity,
+        near: Neighborhoods | RaggedNeighborhoods,
+    ) -> None:
+        """Note the largest patch in training, and the space patches are seen in."""
+        X = self._train_X
+        self._largest = int(near.counts.max())
+        # Not with identical samples: rounding would part them.
+        wide = self._spans_little(X, dissimilarity) and not self._has_twins
+        self._span = find_span(X) if wide else None
+
+    def _defer_patches(
+        self, dissimilarity: Dissimilarity, near: Any
+    ) -> PatchesOnDemand:
+        """Make ready what fits the patches of training samples when they are wanted."""
+        samples, settings = self._train_X, {}
+        if dissimilarity.needs_gaussians:
+            self._settle_patches(dissimilarity, near)
+            n_points = self._largest + int(self.include_center)
+            warn_if_degenerate(near.distances[:, -1], n_points)
+            settings = {
+                **self._patch_settings(dissimilarity),
+                "n_jobs": None,
+                "include_center": self.include_center,
+                "warn_identical": False,
+            }
+            if self._span is not None:
+                settings["n_features"] = samples.shape[1]
+                samples = self._span.samples
+        return PatchesOnDemand(samples, near, self.dissimilarity, settings)

@@ -7,11 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .._arrays import Array, array_namespace
 from .._types import EdgeList, Links
 from .._validation import Float, Integer, OneOf
 from ..graph import edge_weights, laplacian
 from ..objectives import DECAYS
-from ..solvers.gradient import Objective, ascend, place_by_fixed_point
+from ..solvers.gradient import (
+    Objective,
+    ascend,
+    find_multiplier,
+    place_by_fixed_point,
+)
 from ..solvers.spectral import fix_signs, smallest_eigenpairs
 from ._base import PatchEmbedding
 
@@ -203,7 +209,7 @@ class CauchyEmbedding(PatchEmbedding):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _embed(self, edges: EdgeList) -> np.ndarray:
+    def _embed(self, edges: EdgeList) -> Array:
         n = edges.pairs.n_samples
         if self.kernel_width == "auto":
             self.kernel_width_ = float(edges.length.mean()) ** 2 or 1.0
@@ -211,17 +217,19 @@ class CauchyEmbedding(PatchEmbedding):
             self.kernel_width_ = float(self.kernel_width)
         weights, self._zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
+        matrix, degrees = laplacian(self.affinity_)
         _, start = smallest_eigenpairs(
-            laplacian(self.affinity_)[0],
+            matrix,
             self.n_components,
-            np.ones(n),
+            array_namespace(degrees).ones_like(degrees),
             solver=self.eigen_solver,
+            n_jobs=self.n_jobs,
             seed=self._seed(),
         )
         spread = float(np.sqrt(2 * self.n_components / (n - 1)))
         scale = self.decay_scale
         if scale == "auto":
-            complete = edges.pairs.source.size == n * (n - 1) // 2
+            complete = edges.pairs.source.shape[0] == n * (n - 1) // 2
             scale = DENSE_SCALE if complete else GRAPH_SCALE
         self.sigma_ = float(scale) * spread
         objective = Objective(
@@ -234,13 +242,13 @@ class CauchyEmbedding(PatchEmbedding):
         R, self.objective_ = ascend(
             objective, start, max_iter=self.max_iter, tol=self.tol
         )
-        self.n_iter_ = self.objective_.size - 1
+        self.n_iter_ = self.objective_.shape[0] - 1
         R = fix_signs(R)
         # New samples are placed without the penalty.
-        self._multiplier = R.T @ (replace(objective, min_distance=0.0).pull(R) @ R)
+        self._multiplier = find_multiplier(replace(objective, min_distance=0.0), R)
         return R
 
-    def _place(self, links: Links, X: np.ndarray) -> np.ndarray:
+    def _place(self, links: Links, X: Array) -> Array:
         return place_by_fixed_point(
             (self._zero - links.lengths**2) / self.kernel_width_,
             links.indices,

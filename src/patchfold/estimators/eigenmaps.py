@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-
+from .._arrays import Array, array_namespace
 from .._types import EdgeList, Links
 from .._validation import Float, Integer, Nothing, OneOf
 from ..graph import edge_weights, laplacian, resolve_width, scale_both_sides
+from ..solvers.nystrom import nystrom
 from ..solvers.random_walk import walk_coordinates
-from ..solvers.spectral import nystrom, smallest_eigenpairs
+from ..solvers.spectral import smallest_eigenpairs
 from ._base import PatchEmbedding
 
 
@@ -183,7 +183,7 @@ class PatchEigenmaps(PatchEmbedding):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _embed(self, edges: EdgeList) -> np.ndarray:
+    def _embed(self, edges: EdgeList) -> Array:
         if self.diffusion_time is not None and self.laplacian != "random_walk":
             raise ValueError(
                 f"diffusion_time={self.diffusion_time} counts steps of a random walk, "
@@ -195,7 +195,8 @@ class PatchEigenmaps(PatchEmbedding):
         self.affinity_ = edges.to_csr(weights)
         matrix, degrees = laplacian(self.affinity_)
         walk = self.laplacian == "random_walk"
-        roots = np.sqrt(degrees) if walk else np.ones_like(degrees)
+        xp = array_namespace(degrees)
+        roots = xp.sqrt(degrees) if walk else xp.ones_like(degrees)
         if walk:
             matrix = scale_both_sides(matrix, 1 / roots)
         self.eigenvalues_, vectors = smallest_eigenpairs(
@@ -203,6 +204,7 @@ class PatchEigenmaps(PatchEmbedding):
             self.n_components,
             roots,
             solver=self.eigen_solver,
+            n_jobs=self.n_jobs,
             seed=self._seed(),
         )
         if walk:
@@ -212,9 +214,9 @@ class PatchEigenmaps(PatchEmbedding):
         if self.diffusion_time is None:
             return vectors
         shrunk = (1 - self.eigenvalues_) ** self.diffusion_time
-        return vectors * shrunk * np.sqrt(degrees.sum())
+        return vectors * shrunk * float(degrees.sum()) ** 0.5
 
-    def _place(self, links: Links, X: np.ndarray) -> np.ndarray:
+    def _place(self, links: Links, X: Array) -> Array:
         return nystrom(
             (self._zero - links.lengths**2) / self.kernel_width_,
             links.indices,

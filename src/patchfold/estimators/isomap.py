@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .._arrays import Array
+from .._homes import Home, home_of, is_tensor, move
 from .._memory import require_memory
 from .._types import EdgeList, Links
 from .._validation import Integer, Nothing, OneOf
@@ -178,16 +180,18 @@ class PatchIsomap(PatchEmbedding):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _embed(self, edges: EdgeList) -> np.ndarray:
+    def _embed(self, edges: EdgeList) -> Array:
         seed = self._seed()
-        self.landmarks_ = self._choose_landmarks(edges.pairs.n_samples, seed)
-        self._require_memory(edges.pairs.n_samples)
+        chosen = self._choose_landmarks(edges.pairs.n_samples, seed)
+        self.landmarks_ = move(chosen, Home(home_of(edges.length).device))
+        self._require_memory(edges)
         self.geodesics_ = geodesics(self.graph_, self.landmarks_, n_jobs=self.n_jobs)
         between = self.geodesics_
         if self.landmarks_ is not None:
             between = between[:, self.landmarks_]
-            # By samples in memory: new ones read those of their neighbours.
-            self.geodesics_ = np.asfortranarray(self.geodesics_)
+            if not is_tensor(self.geodesics_):
+                # By samples in memory: new ones read those of their neighbours.
+                self.geodesics_ = np.asfortranarray(self.geodesics_)
         self._mds = classical_mds(
             between,
             self.n_components,
@@ -217,22 +221,25 @@ class PatchIsomap(PatchEmbedding):
             )
         return np.sort(seed.permutation(n)[: int(count)])
 
-    def _require_memory(self, n: int) -> None:
+    def _require_memory(self, edges: EdgeList) -> None:
+        n = edges.pairs.n_samples
         if self.landmarks_ is None:
             require_memory(
                 1.5 * 8 * n * n,
                 f"the geodesics between all pairs of {n} samples",
                 "Set n_landmarks='auto', or to a smaller number.",
+                like=edges.length,
             )
         else:
-            count = self.landmarks_.size
+            count = self.landmarks_.shape[0]
             require_memory(
                 4 * 8 * n * count,
                 f"the geodesics from {count} landmarks to {n} samples",
                 "Lower n_landmarks.",
+                like=edges.length,
             )
 
-    def _place(self, links: Links, X: np.ndarray) -> np.ndarray:
+    def _place(self, links: Links, X: Array) -> Array:
         return place_by_geodesics(
             self._mds,
             self.geodesics_.T,

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from .._arrays import Array
+from .._homes import HERE, hosted, move
 from .._types import EdgeList, Links, Pairs
 from .._validation import Float
 from ..connectivity import Components, closed_components
@@ -172,9 +174,7 @@ class PatchLLE(PatchEmbedding):
     def _components(self, pairs: Pairs) -> Components:
         return closed_components(pairs)
 
-    def _weights(
-        self, X: np.ndarray, row: np.ndarray, column: np.ndarray, length: np.ndarray
-    ) -> np.ndarray:
+    def _weights(self, X: Array, row: Array, column: Array, length: Array) -> Array:
         """Weigh the neighbours `column` of every sample `row`."""
         euclidean = isinstance(self.dissimilarity, str) and (
             self.dissimilarity == "euclidean"
@@ -183,13 +183,10 @@ class PatchLLE(PatchEmbedding):
             return barycentric_weights(X, self._train_X, row, column, self.reg)
         return entropic_weights(row, length, X.shape[0], self.reg)
 
-    def _embed(self, edges: EdgeList) -> np.ndarray:
+    def _embed(self, edges: EdgeList) -> Array:
         pairs, X = edges.pairs, self._train_X
         weights = self._weights(X, pairs.row, pairs.column, edges.length[pairs.edge])
-        shape = (pairs.n_samples, pairs.n_samples)
-        self.weights_ = sp.coo_array(
-            (weights, (pairs.row, pairs.column)), shape=shape
-        ).tocsr()
+        self.weights_ = _matrix(weights, pairs.row, pairs.column, pairs.n_samples)
         self.eigenvalues_, vectors = reconstruction_embedding(
             self.weights_,
             self.n_components,
@@ -198,10 +195,19 @@ class PatchLLE(PatchEmbedding):
         )
         return vectors
 
-    def _place(self, links: Links, X: np.ndarray) -> np.ndarray:
+    def _place(self, links: Links, X: Array) -> Array:
+        links = move(links, HERE)
         linked = np.isfinite(links.lengths)
         row = np.nonzero(linked)[0]
         column = links.indices[linked]
-        weights = self._weights(X, row, column, links.lengths[linked])
+        weights = move(self._weights(X, row, column, links.lengths[linked]), HERE)
         shape = (X.shape[0], self.embedding_.shape[0])
-        return sp.coo_array((weights, (row, column)), shape=shape) @ self.embedding_
+        embedding = move(self.embedding_, HERE)
+        return sp.coo_array((weights, (row, column)), shape=shape) @ embedding
+
+
+@hosted
+def _matrix(
+    weights: np.ndarray, row: np.ndarray, column: np.ndarray, n: int
+) -> sp.csr_array:
+    return sp.coo_array((weights, (row, column)), shape=(n, n)).tocsr()

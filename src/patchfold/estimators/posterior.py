@@ -14,6 +14,7 @@ from sklearn.base import (
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._homes import HERE, Home, home_of, move
 from .._validation import (
     Float,
     Integer,
@@ -22,11 +23,10 @@ from .._validation import (
     check_parameters,
     check_samples,
 )
-from ..exceptions import LabelBlendWarning, warn
 from ..labels import UNLABELLED
 from ..posterior.classes import encode_classes
 from ..posterior.explanation import Explanation
-from ..posterior.model import PosteriorModel
+from ..posterior.model import PosteriorModel, blend_labels
 from ..posterior.rows import RowIndex
 from ..posterior.scores import SCORES, Settings
 from ..posterior.views import VIEWS
@@ -192,7 +192,7 @@ default="auto"
 
         Parameters
         ----------
-        X : array-like (n_samples, n_features)
+        X : array-like or tensor (n_samples, n_features)
             Samples, in any units: columns are scaled inside.
         y : array-like (n_samples,)
             Class labels, numbers or strings; -1 marks an unlabelled sample, unless
@@ -204,6 +204,8 @@ default="auto"
             The fitted estimator.
         """
         check_parameters(self)
+        home, X = home_of(X), move(X, HERE)
+        there = Home(home.device)
         X = check_samples(self, X, reset=True, copy=True)
         codes, self.classes_ = encode_classes(y, X.shape[0], type(self).__name__)
         if self.n_components > self.classes_.size:
@@ -215,7 +217,7 @@ default="auto"
         labelled = codes != UNLABELLED
         self._labelled = np.flatnonzero(labelled)
         self._model = PosteriorModel(
-            self._settings(), X[labelled], codes[labelled], self.n_components
+            self._settings(there), X[labelled], codes[labelled], self.n_components
         )
         self._rows = RowIndex(X)
         self.anchors_ = self._model.anchors
@@ -224,13 +226,15 @@ default="auto"
         self.posterior_ = np.empty((X.shape[0], self.classes_.size))
         self.embedding_ = np.empty((X.shape[0], self.n_components))
         heard = self._model.left_out()
-        blended = self._blend(heard.posterior, codes[labelled])
+        blended = blend_labels(heard.posterior, codes[labelled], self.label_blend)
         self.posterior_[labelled] = heard.posterior
         self.embedding_[labelled] = self._model.place(blended, heard.best)
         if not labelled.all():
-            heard = self._model.of(X[~labelled])
+            heard = self._model.of(X[~labelled], there)
             self.posterior_[~labelled] = heard.posterior
             self.embedding_[~labelled] = self._model.place(heard.posterior, heard.best)
+        for name in ("embedding_", "posterior_", "anchors_", "score_weights_"):
+            setattr(self, name, move(getattr(self, name), home))
         self._n_features_out = self.n_components
         return self
 
@@ -263,16 +267,17 @@ default="auto"
         embedding : array (n_queries, n_components)
             Coordinates.
         """
-        X = self._check_queries(X)
+        home, X = home_of(X), self._check_queries(X)
         group = self._rows.find(X)
         known = group >= 0
         placed = np.empty((X.shape[0], self.n_components))
         if known.any():
-            placed[known] = self._rows.mean(self.embedding_)[group[known]]
+            embedding = move(self.embedding_, HERE)
+            placed[known] = self._rows.mean(embedding)[group[known]]
         if not known.all():
-            heard = self._model.of(X[~known])
+            heard = self._model.of(X[~known], Home(home.device))
             placed[~known] = self._model.place(heard.posterior, heard.best)
-        return placed
+        return move(placed, home)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the posterior of samples, each taken as new.
@@ -287,8 +292,8 @@ default="auto"
         posterior : array (n_queries, n_classes)
             In the order of `classes_`.
         """
-        X = self._check_queries(X)
-        return self._model.of(X).posterior
+        home, X = home_of(X), self._check_queries(X)
+        return move(self._model.of(X, Home(home.device)).posterior, home)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likeliest class of samples.
@@ -303,8 +308,9 @@ default="auto"
         y : array (n_queries,)
             Labels, as in `classes_`.
         """
-        posterior = self.predict_proba(X)
-        return self.classes_[np.argmax(posterior, axis=1)]
+        posterior = move(self.predict_proba(X), HERE)
+        found = self.classes_[np.argmax(posterior, axis=1)]
+        return move(found, Home(home_of(X).device))
 
     def explain(self, x: Any) -> Explanation:
         """Say which scores and patches spoke for which class, and how strongly.
@@ -320,6 +326,7 @@ default="auto"
         Explanation
             `print` it, or draw it with `patchfold.posterior.plotting.plot_explanation`.
         """
+        x = move(x, HERE)
         row = self._check_queries(x if np.ndim(x) == 2 else np.reshape(x, (1, -1)))
         if row.shape[0] != 1:
             raise ValueError(
@@ -364,9 +371,9 @@ default="auto"
 
     def _check_queries(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return check_samples(self, X, reset=False)
+        return check_samples(self, move(X, HERE), reset=False)
 
-    def _settings(self) -> Settings:
+    def _settings(self, home: Home) -> Settings:
         return Settings(
             views=tuple(self.views),
             scores=tuple(self.scores),
@@ -376,22 +383,8 @@ default="auto"
             n_landmarks=self.n_landmarks,
             algorithm=self.neighbors_algorithm,
             n_jobs=self.n_jobs,
+            home=home,
         )
-
-    def _blend(self, posterior: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Mix the labels into the posterior of training rows, if that is asked for."""
-        if not self.label_blend:
-            return posterior
-        warn(
-            f"label_blend={self.label_blend:g} puts the labels of training rows into "
-            "their coordinates: the training picture will show classes apart even "
-            "where labels are random (0.5: a silhouette of .81 to 1 with permuted "
-            "labels). Only what transform makes of other rows is evidence; "
-            "label_blend=0 shows it for training rows too.",
-            LabelBlendWarning,
-        )
-        label = np.eye(self.classes_.size)[codes]
-        return (1 - self.label_blend) * posterior + self.label_blend * label
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from .._arrays import Array
+from .._homes import HERE, home_of, move
 from .._types import EdgeList
 from .._validation import Float, Having, OneOf
 from ..dissimilarity import DISSIMILARITIES
@@ -185,7 +187,7 @@ class PatchProjection(PatchEmbedding):
         self._span = None
         return self
 
-    def _embed(self, edges: EdgeList) -> np.ndarray:
+    def _embed(self, edges: EdgeList) -> Array:
         self.kernel_width_ = resolve_width(self.kernel_width, edges.length)
         weights, _ = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
@@ -196,10 +198,10 @@ class PatchProjection(PatchEmbedding):
         self.eigenvalues_, self._inverse = found.eigenvalues, found.inverse
         return self._project(self._train_X)
 
-    def _project(self, X: np.ndarray) -> np.ndarray:
-        return (X - self.mean_) @ self.projection_
+    def _project(self, X: Array) -> Array:
+        return (move(X, home_of(self.mean_)) - self.mean_) @ self.projection_
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any) -> Array:
         """Project samples: (X - mean_) @ projection_. No label is ever used.
 
         Parameters
@@ -213,9 +215,10 @@ class PatchProjection(PatchEmbedding):
             Coordinates.
         """
         check_is_fitted(self)
-        return self._project(self._check_samples(X, reset=False))
+        home = home_of(X)
+        return move(self._project(self._check_samples(X, reset=False)), home)
 
-    def inverse_transform(self, X: Any) -> np.ndarray:
+    def inverse_transform(self, X: Any) -> Array:
         """Return the samples that coordinates stand for, by least squares.
 
         Of all linear ways back, the one with the least squared error over the training
@@ -233,10 +236,12 @@ class PatchProjection(PatchEmbedding):
             In the units of the training samples.
         """
         check_is_fitted(self)
-        coordinates = check_array(X, dtype=np.float64)
+        home = home_of(X)
+        coordinates = check_array(move(X, HERE), dtype=np.float64)
         if coordinates.shape[1] != self.n_components:
             raise ValueError(
                 f"X has {coordinates.shape[1]} columns, but coordinates have "
                 f"n_components={self.n_components}."
             )
-        return coordinates @ self._inverse + self.mean_
+        mean, inverse = move((self.mean_, self._inverse), HERE)
+        return move(coordinates @ inverse + mean, home)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import assert_all_finite
 
+from .._homes import HERE, move
 from ..labels import UNLABELLED, encode_labels
 
 
@@ -45,7 +46,7 @@ def encode_classes(
             f"This {estimator_name} estimator requires y to be passed, but the target "
             "y is None. Pass class labels; -1 marks an unlabelled sample."
         )
-    given = np.asarray(y)
+    given = np.asarray(move(y, HERE))
     if given.dtype.kind == "f":
         assert_all_finite(given, input_name="y")
     codes = encode_labels(y, n_samples, estimator_name)

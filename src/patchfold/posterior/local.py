@@ -17,6 +17,8 @@ import numpy as np
 
 from .._arrays import Array, array_namespace, identity_like
 from .._blocks import map_blocks
+from .._homes import HERE, Home, home_of, move
+from .._working import working_on
 from ..patches import Patches, fit_patches, mean_variance
 from .search import ClassSearch
 
@@ -135,6 +137,8 @@ class PatchScores:
         γ and ρ of the covariance rule.
     algorithm : {"auto", "exact"} or KNN transformer
         How neighbours are searched.
+    home : Home
+        Where training rows are searched and scored. Nothing stays there.
     n_jobs : int or None
         Number of threads.
     """
@@ -150,6 +154,7 @@ class PatchScores:
         shrinkage: float,
         ridge: float,
         algorithm: Any = "auto",
+        home: Home = HERE,
         n_jobs: int | None = None,
     ) -> None:
         self._Z, self._n_neighbors = Z, n_neighbors
@@ -162,18 +167,24 @@ class PatchScores:
             "n_jobs": n_jobs,
         }
         self.left_out = np.full((1, codes.size, self._n_classes), np.nan)
+        there = move(Z, home)
         for c in range(self._n_classes):
-            for rows, near in self._search.training_neighbors(c, n_neighbors):
-                score = local_score(Z[rows], Z, near, **self._rule)
-                self.left_out[0, rows, c] = score
+            for rows, near in self._search.training_neighbors(c, n_neighbors, home):
+                some, near = there[move(rows, home)], move(near, home)
+                score = self._score(some, there, near)
+                self.left_out[0, rows, c] = move(score, HERE)
 
-    def of(self, Z: np.ndarray) -> np.ndarray:
-        """Return the scores of new rows, (1, q, C)."""
+    def of(self, Z: Array) -> Array:
+        """Return the scores of new rows, (1, q, C), where these rows are."""
+        train = move(self._Z, home_of(Z))
         scores = [
-            local_score(Z, self._Z, self._near(Z, c), **self._rule)
-            for c in range(self._n_classes)
+            self._score(Z, train, self._near(Z, c)) for c in range(self._n_classes)
         ]
-        return np.stack(scores, axis=-1)[None]
+        return array_namespace(Z).stack(scores, axis=-1)[None]
+
+    def _score(self, queries: Array, Z: Array, near: Array) -> Array:
+        with working_on(queries, "Score fewer rows at a time."):
+            return local_score(queries, Z, near, **self._rule)
 
     def patch_rows(self, z: np.ndarray, c: int, own: int | None) -> np.ndarray:
         """Return the rows that make the patch of one row in class c, nearest first.
@@ -183,5 +194,5 @@ class PatchScores:
         near = self._near(z[None], c, spare=own is not None)[0]
         return near[near != own][: self._n_neighbors]
 
-    def _near(self, Z: np.ndarray, c: int, *, spare: bool = False) -> np.ndarray:
+    def _near(self, Z: Array, c: int, *, spare: bool = False) -> Array:
         return self._search.query_neighbors(Z, c, self._n_neighbors + int(spare))

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._homes import HERE, Home, move
 from .kernel_ridge import KernelScores
 from .local import PatchScores
 from .marginal import MarginalScores
@@ -48,6 +49,7 @@ class Settings:
     n_landmarks: int
     algorithm: Any = "auto"
     n_jobs: int | None = None
+    home: Home = HERE
 
 
 def fit_part(name: str, Z: np.ndarray, codes: np.ndarray, settings: Settings) -> Part:
@@ -60,6 +62,7 @@ def fit_part(name: str, Z: np.ndarray, codes: np.ndarray, settings: Settings) ->
             codes,
             n_neighbors=settings.n_neighbors,
             algorithm=settings.algorithm,
+            home=settings.home,
             n_jobs=n_jobs,
             **rule,
         )
@@ -121,12 +124,17 @@ class ClassScores:
         )
         self.left_out[:, ~self.known] = np.nan
 
-    def of(self, X: np.ndarray) -> np.ndarray:
-        """Return the scores of new rows, (s, q, C)."""
+    def of(self, X: np.ndarray, home: Home = HERE) -> np.ndarray:
+        """Return the scores of new rows, (s, q, C); those of patches come from `home`.
+
+        Patches are what takes time; the other parts know only NumPy.
+        """
         scores = []
         for view, parts in self._parts.items():
             Z = self._apply(view, X)
-            scores += [part.of(Z) for part in parts.values()]
+            for part in parts.values():
+                there = move(Z, home) if isinstance(part, PatchScores) else Z
+                scores.append(move(part.of(there), HERE))
         return np.concatenate(scores)
 
     def patches(self, x: np.ndarray, own: int | None) -> dict[str, list[np.ndarray]]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import Array
+from .._homes import HERE, Home, home_of, move
 from ..neighbors import choose_search, find_neighbors, find_query_neighbors
 from .rows import spread_rows
 
@@ -52,25 +54,26 @@ class ClassSearch:
         return members[spread_rows(self._Z[members], MOST_ROWS)]
 
     def training_neighbors(
-        self, c: int, n_neighbors: int
+        self, c: int, n_neighbors: int, home: Home = HERE
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield rows and their nearest rows of class c: first the members, then others.
 
         A class of n_c rows gives at most n_c neighbours, and n_c - 1 to its own rows.
-        Rows that find none are left out.
+        Rows that find none are left out. `home` is where they are searched.
         """
         members = self._members[c]
         others = np.setdiff1d(np.arange(self._codes.size), members, assume_unique=True)
         most = min(n_neighbors, members.size - 1)
         if most > 0:
-            Z, n_jobs = self._Z[members], self._n_jobs
+            Z, n_jobs = move(self._Z[members], home), self._n_jobs
             self._fitted[c] = self._choose(Z, n_neighbors)
             found = find_neighbors(Z, most, algorithm=self._fitted[c], n_jobs=n_jobs)
-            yield members, members[found.indices]
+            yield members, members[move(found.indices, HERE)]
         if others.size:
-            yield others, self.query_neighbors(self._Z[others], c, n_neighbors)
+            there = move(self._Z[others], home)
+            yield others, move(self.query_neighbors(there, c, n_neighbors), HERE)
 
-    def _choose(self, Z: np.ndarray, n_neighbors: int) -> Any:
+    def _choose(self, Z: Array, n_neighbors: int) -> Any:
         """Return what searches a class; None is the exact search."""
         algorithm = "exact" if self._algorithm == "auto" else self._algorithm
         if not isinstance(algorithm, str):
@@ -79,16 +82,14 @@ class ClassSearch:
                 return None
         return choose_search(algorithm, Z, n_neighbors, n_jobs=self._n_jobs)
 
-    def query_neighbors(
-        self, queries: np.ndarray, c: int, n_neighbors: int
-    ) -> np.ndarray:
+    def query_neighbors(self, queries: Array, c: int, n_neighbors: int) -> Array:
         """Return the nearest rows of class c to new samples, (q, K)."""
-        members = self._members[c]
+        members, home = self._members[c], home_of(queries)
         found = find_query_neighbors(
             queries,
-            self._Z[members],
+            move(self._Z[members], home),
             min(n_neighbors, members.size),
             search=self._fitted.get(c),
             n_jobs=self._n_jobs,
         )
-        return members[found.indices]
+        return move(members, home)[found.indices]

@@ -14,15 +14,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
+from .._arrays import Array, array_namespace
+from .._homes import Home, home_of, hosted, is_tensor, move
 from .._types import EdgeList, Pairs
 from ..graph import laplacian
 from ..objectives import Decay
-from .spectral import capped_ratio
+from ..tensors.graph import with_values
+from .nystrom import capped_ratio
 
 MAX_BACKTRACKS = 60
 
@@ -47,7 +51,7 @@ class Objective:
     """
 
     pairs: Pairs
-    weights: np.ndarray
+    weights: Array
     decay: Decay
     sigma: float
     min_distance: float = 0.0
@@ -57,7 +61,7 @@ class Objective:
         """What J would be with all points at one place, Γ(0) Σw."""
         return 2 * self.decay.at_zero * float(self.weights.sum())
 
-    def value(self, R: np.ndarray) -> float:
+    def value(self, R: Array) -> float:
         """Return J(R), less the penalty."""
         s = _squared(R, self.pairs.source, self.pairs.target)
         value = 2 * float(self.weights @ self.decay.value(s, self.sigma))
@@ -67,11 +71,13 @@ class Objective:
             value -= 2 * self.weights.mean() * float(shortfall @ shortfall)
         return value
 
-    def pull(self, R: np.ndarray) -> sp.csr_array:
+    def pull(self, R: Array) -> Any:
         """Return L_A: the gradient of J is -4 L_A R."""
         i, j = self.pairs.source, self.pairs.target
         s = _squared(R, i, j)
         a = -self.weights * self.decay.slope(s, self.sigma)
+        if is_tensor(a):
+            return laplacian(with_values(self._tensor_pattern, a))[0]
         pattern, n = self._pattern, self.pairs.n_samples
         data = -np.append(a, 0.0)[pattern.data]
         data[pattern.data == a.size] = np.bincount(i, a, n) + np.bincount(j, a, n)
@@ -93,26 +99,43 @@ class Objective:
         whole.data -= 1
         return whole
 
+    @cached_property
+    def _tensor_pattern(self) -> Array:
+        """Which edge every entry of A is."""
+        numbers = array_namespace(self.weights).cumulative_sum(
+            0 * self.pairs.source + 1
+        )
+        return EdgeList(self.pairs, numbers - 1).to_csr()
+
     def _crowded(self, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         near = cKDTree(R).query_pairs(self.min_distance, output_type="ndarray")
         near = near[np.lexsort((near[:, 1], near[:, 0]))]
         return near[:, 0], near[:, 1]
 
 
-def _squared(R: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+def _squared(R: Array, i: Array, j: Array) -> Array:
     gap = R[i] - R[j]
-    return np.einsum("ij,ij->i", gap, gap)
+    return array_namespace(gap).einsum("ij,ij->i", gap, gap)
 
 
-def project(M: np.ndarray) -> np.ndarray:
+def project(M: Array) -> Array:
     """Return the nearest matrix with orthonormal columns of mean zero."""
-    U, _, Vt = np.linalg.svd(M - M.mean(axis=0), full_matrices=False)
+    M = M - M.mean(axis=0)
+    if is_tensor(M):  # a device is slow at tall matrices, and fast at their squares
+        basis, M = array_namespace(M).linalg.qr(M)
+        return basis @ hosted(project_square)(M)
+    return project_square(M)
+
+
+def project_square(M: np.ndarray) -> np.ndarray:
+    """Return the nearest matrix with orthonormal columns."""
+    U, _, Vt = np.linalg.svd(M, full_matrices=False)
     return U @ Vt
 
 
 def ascend(
-    objective: Objective, start: np.ndarray, *, max_iter: int, tol: float
-) -> tuple[np.ndarray, np.ndarray]:
+    objective: Objective, start: Array, *, max_iter: int, tol: float
+) -> tuple[Array, Array]:
     """Climb from a feasible start until the gap to the ceiling stops closing.
 
     Parameters
@@ -133,6 +156,8 @@ def ascend(
     trace : array
         J at the start and after every step; it never falls.
     """
+    if objective.min_distance and is_tensor(start):
+        return hosted(ascend)(objective, start, max_iter=max_iter, tol=tol)
     R, trace = start, [objective.value(start)]
     lipschitz = None
     for _ in range(max_iter):
@@ -155,9 +180,15 @@ def ascend(
         lipschitz /= 2
         if closed < tol:
             break
-    return R, np.array(trace)
+    return R, move(np.array(trace), Home(home_of(start).device))
 
 
+def find_multiplier(objective: Objective, R: Array) -> Array:
+    """Return Λ = Rᵀ L_A R: at a fit L_A R = R Λ."""
+    return R.T @ (objective.pull(R) @ R)
+
+
+@hosted
 def place_by_fixed_point(
     log_weights: np.ndarray,
     neighbors: np.ndarray,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from scipy.linalg import eigh
 
+from .._arrays import Array, array_namespace
 from .._blocks import map_blocks
+from .._homes import home_of, hosted
 from ..exceptions import NegativeEigenvalueWarning, warn
 from .spectral import fix_signs, is_dense, largest_eigenpairs
 
@@ -29,13 +32,13 @@ class MDSFit:
         Mean squared distance to every sample.
     """
 
-    embedding: np.ndarray
-    eigenvalues: np.ndarray
-    column_means: np.ndarray
+    embedding: Array
+    eigenvalues: Array
+    column_means: Array
 
 
 def classical_mds(
-    distances: np.ndarray,
+    distances: Array,
     n_components: int,
     *,
     solver: str = "auto",
@@ -59,57 +62,66 @@ def classical_mds(
     n = distances.shape[0]
     kernel = _Centred(distances, n_jobs)
     if is_dense(solver, n) or n < FEW_PER_COMPONENT * n_components:
-        values, vectors = eigh(
-            kernel.matrix(), subset_by_index=[n - n_components, n - 1]
-        )
-        values, vectors = values[::-1], fix_signs(vectors[:, ::-1])
+        values, vectors = _solve_dense(kernel.matrix(), n_components)
     else:
-        values, vectors = largest_eigenpairs(kernel.product, n, n_components, seed=seed)
-    positive = values > np.finfo(float).eps * distances.shape[0] * abs(values).max()
+        values, vectors = largest_eigenpairs(
+            kernel.product, n, n_components, seed=seed, home=home_of(distances)
+        )
+    xp = array_namespace(values)
+    positive = values > float(np.finfo(float).eps) * n * xp.max(xp.abs(values))
     if not positive.all():
         warn(
             f"only {positive.sum()} of {n_components} components have a positive "
             "eigenvalue; the others are zero. Lower n_components.",
             NegativeEigenvalueWarning,
         )
-    embedding = vectors * np.sqrt(np.where(positive, values, 0.0))
-    return MDSFit(embedding, np.where(positive, values, 0.0), kernel.column_means)
+    values = xp.where(positive, values, xp.zeros_like(values))
+    return MDSFit(vectors * xp.sqrt(values), values, kernel.column_means)
+
+
+@hosted
+def _solve_dense(
+    matrix: np.ndarray, n_components: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest eigenpairs, largest first, signs fixed."""
+    n = matrix.shape[0]
+    values, vectors = eigh(matrix, subset_by_index=[n - n_components, n - 1])
+    return values[::-1], fix_signs(vectors[:, ::-1])
 
 
 class _Centred:
     """The matrix B of squared distances, centred, read in blocks of rows."""
 
-    def __init__(self, distances: np.ndarray, n_jobs: int | None) -> None:
+    def __init__(self, distances: Array, n_jobs: int | None) -> None:
         self.distances = distances
         self.n_jobs = n_jobs
-        ones = np.ones((distances.shape[0], 1))
+        ones = array_namespace(distances).ones_like(distances[:, :1])
         self.column_means = self._squared_times(ones)[:, 0] / distances.shape[0]
 
-    def matrix(self) -> np.ndarray:
+    def matrix(self) -> Array:
         squared = self.distances**2
         squared -= self.column_means
         squared -= self.column_means[:, None]
         squared += self.column_means.mean()
         return -0.5 * squared
 
-    def product(self, vectors: np.ndarray) -> np.ndarray:
+    def product(self, vectors: Array) -> Array:
         """Return B times vectors; it is they that are centred, not the matrix."""
         product = self._squared_times(vectors - vectors.mean(axis=0))
         product -= product.mean(axis=0)
         return -0.5 * product
 
-    def _squared_times(self, vectors: np.ndarray) -> np.ndarray:
-        def times(block: slice) -> np.ndarray:
+    def _squared_times(self, vectors: Array) -> Array:
+        def times(block: slice) -> Array:
             return self.distances[block] ** 2 @ vectors
 
         # Few rows at a time: their squares stay in cache.
         n = self.distances.shape[0]
-        return np.concatenate(map_blocks(times, n, 8 * 8 * n, self.n_jobs))
+        parts = map_blocks(times, n, 8 * 8 * n, self.n_jobs)
+        return array_namespace(vectors).concat(parts)
 
 
-def triangulate(
-    fit: MDSFit, distances: np.ndarray, *, n_jobs: int | None = None
-) -> np.ndarray:
+def triangulate(fit: MDSFit, distances: Array, *, n_jobs: int | None = None) -> Array:
     """Place samples by their distances to those of an MDS solution.
 
     At the solution's own samples this is its embedding: B v / √λ = √λ v.
@@ -127,26 +139,28 @@ def triangulate(
     -------
     array (q, d)
     """
+    xp = array_namespace(distances)
     positive = fit.eigenvalues > 0
-    scale = np.where(positive, 1 / np.where(positive, fit.eigenvalues, 1.0), 0.0)
+    ones = xp.ones_like(fit.eigenvalues)
+    scale = xp.where(positive, 1 / xp.where(positive, fit.eigenvalues, ones), 0 * ones)
     axes = -0.5 * fit.embedding * scale
 
-    def place(block: slice) -> np.ndarray:
+    def place(block: slice) -> Array:
         # Centring by rows drops out: the embedding's columns have mean zero.
-        return (distances[block] ** 2 - fit.column_means) @ axes
+        return (distances[block, :] ** 2 - fit.column_means) @ axes
 
     size = 2 * 8 * distances.shape[1]
-    return np.concatenate(map_blocks(place, distances.shape[0], size, n_jobs))
+    return xp.concat(map_blocks(place, distances.shape[0], size, n_jobs))
 
 
 def place_by_geodesics(
     fit: MDSFit,
-    distances: np.ndarray,
-    neighbors: np.ndarray,
-    lengths: np.ndarray,
+    distances: Array,
+    neighbors: Array,
+    lengths: Array,
     *,
     n_jobs: int | None = None,
-) -> np.ndarray:
+) -> Array:
     """Place new samples: geodesics through their neighbours, then the centred kernel.
 
     Parameters
@@ -164,14 +178,16 @@ def place_by_geodesics(
     -------
     array (q, d)
     """
+    xp = array_namespace(distances)
 
-    def place(block: slice) -> np.ndarray:
-        through = np.full((block.stop - block.start, distances.shape[1]), np.inf)
-        for k in range(neighbors.shape[1]):
-            step = distances[neighbors[block, k]]
+    def place(block: slice) -> Array:
+        def over(k: int) -> Array:
+            step = xp.take(distances, neighbors[block, k], axis=0)
             step += lengths[block, k, None]
-            np.minimum(through, step, out=through)
+            return step
+
+        through = reduce(xp.minimum, map(over, range(neighbors.shape[1])))
         return triangulate(fit, through)
 
     size = 3 * 8 * distances.shape[1]
-    return np.concatenate(map_blocks(place, neighbors.shape[0], size, n_jobs))
+    return xp.concat(map_blocks(place, neighbors.shape[0], size, n_jobs))

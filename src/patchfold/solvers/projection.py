@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh, svd
 
+from .._homes import hosted
 from ..graph import laplacian
 from .spectral import fix_signs
 
@@ -37,6 +38,7 @@ class Projection:
     eigenvalues: np.ndarray
 
 
+@hosted
 def locality_projection(
     X: np.ndarray, weights: sp.csr_array, n_components: int, reg: float
 ) -> Projection:

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .spectral import keep_from_zero
+from .._arrays import Array, array_namespace
+from .._homes import hosted
+from .nystrom import keep_from_zero
 
 ROUNDING = 1e-10
 """Entries of a unit eigenvector up to this are taken for rounding errors."""
@@ -24,11 +26,11 @@ SWEEPS = 20
 
 
 def walk_coordinates(
-    vectors: np.ndarray,
-    eigenvalues: np.ndarray,
+    vectors: Array,
+    eigenvalues: Array,
     affinity: Any,
-    degrees: np.ndarray,
-) -> np.ndarray:
+    degrees: Array,
+) -> Array:
     """Return y = D^(-1/2) v, and at weakly tied samples what the equation says.
 
     Parameters
@@ -46,12 +48,25 @@ def walk_coordinates(
     -------
     array (n, d)
     """
-    roots = np.sqrt(degrees)
+    xp = array_namespace(vectors)
+    roots = xp.sqrt(degrees)
     coordinates = vectors / roots[:, None]
-    noise = np.abs(vectors).max(axis=1) <= ROUNDING
-    weak = np.flatnonzero((roots < WEAK * roots.max()) & noise)
-    if not weak.size:
+    noise = xp.max(xp.abs(vectors), axis=1) <= ROUNDING
+    (weak,) = xp.nonzero((roots < WEAK * xp.max(roots)) & noise)
+    if not weak.shape[0]:
         return coordinates
+    return _place_weak(coordinates, eigenvalues, affinity, degrees, weak)
+
+
+@hosted
+def _place_weak(
+    coordinates: np.ndarray,
+    eigenvalues: np.ndarray,
+    affinity: Any,
+    degrees: np.ndarray,
+    weak: np.ndarray,
+) -> np.ndarray:
+    """Place weakly tied samples by the equation."""
     gap = keep_from_zero(1 - eigenvalues)
     ties = affinity[weak]
     coordinates[weak] = 0.0

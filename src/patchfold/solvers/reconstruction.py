@@ -10,14 +10,16 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
+from .._homes import hosted
+from .factors import factorize
 from .spectral import smallest_eigenpairs
 
 PIVOT = 0.01
 """Part of the largest entry below which a diagonal entry is no pivot."""
 
 
+@hosted
 def entropic_weights(
     row: np.ndarray, length: np.ndarray, n_rows: int, reg: float
 ) -> np.ndarray:
@@ -51,6 +53,7 @@ def entropic_weights(
     return (1 - gap * (total / sum_of_weights)[row]) / count[row]
 
 
+@hosted
 def barycentric_weights(
     queries: np.ndarray,
     X: np.ndarray,
@@ -90,6 +93,7 @@ def barycentric_weights(
     return weights
 
 
+@hosted
 def reconstruction_embedding(
     weights: sp.csr_array,
     n_components: int,
@@ -124,12 +128,7 @@ def _factorize(residual: sp.csr_array) -> Callable[[np.ndarray], np.ndarray]:
     n = residual.shape[0]
     hub = int(np.bincount(residual.indices, minlength=n).argmax())
     ground = sp.coo_array(([1.0], ([hub], [hub])), shape=(n, n))
-    factor = splu(
-        (residual + ground).tocsc(),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=PIVOT,
-        options={"SymmetricMode": True},
-    )
+    factor = factorize((residual + ground).tocsc(), pivot=PIVOT)
     unit = np.zeros(n)
     unit[hub] = 1.0
     left_null = factor.solve(unit, "T")

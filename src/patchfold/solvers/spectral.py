@@ -6,13 +6,21 @@ an error, never a result.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from .._arrays import Array, array_namespace
+from .._homes import HERE, Home, home_of, hosted, move
+from ..tensors.graph import Laplacian
+from ..tensors.spectral import lanczos
+from .factors import factorize
+from .filtered import filtered_eigenpairs, suits_filter
 
 DENSE_LIMIT = 600
 """Up to this many samples a dense eigensolver is used by `eigen_solver="auto"`."""
@@ -23,9 +31,6 @@ DENSE_RESCUE = 4000
 SHIFT = 1e-7
 """Shift of the inverse iteration, relative to the largest row sum of the matrix."""
 
-SMALLEST_GAP = 0.1
-"""Least |1 - λ| that a new sample's place is divided by."""
-
 RESIDUAL = 1e-4
 """Largest residual of an accepted eigenpair, relative to its eigenvalue ..."""
 
@@ -34,6 +39,9 @@ ROUNDING = 1e-10
 
 TOLERANCE = 1e-10
 """Where Lanczos on the matrix itself stops, relative to the size of the matrix."""
+
+TRACE = 1e-200
+"""Entries below this part of the matrix are zeros to an eigensolver."""
 
 RESTARTS = 100
 """How often Lanczos may restart, some 16 products each, before something else is tried:
@@ -49,7 +57,7 @@ BLOCK_TOLERANCE = 1e-12
 """Where the block iteration stops, relative to the largest eigenvalue."""
 
 
-Pairs = tuple[np.ndarray, np.ndarray]
+Pairs = tuple[Array, Array]
 
 
 def is_dense(solver: str, n: int) -> bool:
@@ -58,12 +66,13 @@ def is_dense(solver: str, n: int) -> bool:
 
 
 def smallest_eigenpairs(
-    matrix: sp.csr_array,
+    matrix: Any,
     n_components: int,
-    null_vector: np.ndarray,
+    null_vector: Array,
     *,
     solver: str = "auto",
     inverse: Callable[[], Callable[[np.ndarray], np.ndarray]] | None = None,
+    n_jobs: int | None = None,
     seed: np.random.RandomState,
 ) -> Pairs:
     """Return the bottom eigenpairs of a semi-definite matrix, but for its null vector.
@@ -74,22 +83,25 @@ def smallest_eigenpairs(
 
     Parameters
     ----------
-    matrix : sparse array (n, n)
+    matrix : sparse array (n, n), or Laplacian on a device
         Symmetric and positive semi-definite.
     n_components : int
         How many eigenpairs.
     null_vector : array (n,)
         The one trivial eigenvector, of any length, at eigenvalue 0.
     solver : {"auto", "dense", "arpack"}
-        "arpack" is Lanczos: on `inverse` where given; otherwise on the matrix, and if
-        that does not converge, on its inverse by a factorisation. The two complement
-        each other: a graph on which Lanczos is slow has small separators, and these
-        keep its factors sparse.
+        "arpack" is Lanczos with the matrix, "auto" of many samples a filtered iteration
+        (`filtered.py`); if that does not converge, both take Lanczos with its inverse,
+        by a factorisation. The two complement each other: a graph on
+        which products are many has small separators, and these keep its factors
+        sparse. Where `inverse` is given, both begin with it.
     inverse : callable or None
         Returns a function that solves M x = b where b and x are orthogonal to the
         null vector, or raises RuntimeError if there is no such x.
+    n_jobs : int or None
+        Number of threads.
     seed : RandomState
-        Draws the start vector of the iteration.
+        Draws the start vectors of the iteration.
 
     Returns
     -------
@@ -105,19 +117,69 @@ def smallest_eigenpairs(
     >>> smallest_eigenpairs(path, 1, np.ones(3), seed=np.random.RandomState(0))[0]
     array([1.])
     """
+    if isinstance(matrix, Laplacian):
+        return _on_device(matrix, n_components, null_vector, solver, seed)
     n = matrix.shape[0]
     null = null_vector / np.linalg.norm(null_vector)
     size = float(abs(matrix).sum(axis=1).max()) or 1.0
+    matrix = _without_traces(matrix, size)
     if is_dense(solver, n):
         values, vectors = _solve_dense(matrix, n_components, null, size)
     else:
         try:
-            values, vectors = _iterate(matrix, n_components, null, size, inverse, seed)
+            options = solver, inverse, n_jobs, seed
+            values, vectors = _iterate(matrix, n_components, null, size, *options)
         except RuntimeError:
             if solver != "auto" or n > DENSE_RESCUE:
                 raise
             values, vectors = _solve_dense(matrix, n_components, null, size)
     return np.maximum(values, 0.0), fix_signs(vectors)
+
+
+def _on_device(
+    matrix: Laplacian,
+    n_components: int,
+    null_vector: Array,
+    solver: str,
+    seed: np.random.RandomState,
+) -> tuple[Array, Array]:
+    """Iterate where the matrix is; where that fails, or it is small, solve it here."""
+    n, home = matrix.shape[0], home_of(null_vector)
+    if solver != "dense" and n > max(DENSE_LIMIT, 16 * n_components):
+        null = null_vector / (null_vector @ null_vector) ** 0.5
+        start = move(_start(copy.deepcopy(seed), n), home)
+        try:
+            values, vectors = lanczos(
+                matrix, n_components, null, start, TOLERANCE * matrix.size
+            )
+            images = [matrix.product(vector) for vector in vectors.T]
+            residual = [
+                float(((image - value * vector) ** 2).sum()) ** 0.5
+                for image, value, vector in zip(images, values, vectors.T, strict=True)
+            ]
+            _judge(np.array(residual), move(values, HERE), matrix.size)
+            if float((null @ vectors).abs().max()) > TOLERANCE**0.5:
+                raise RuntimeError("the iteration fell back to the null vector")
+            return values.clip(min=0.0), fix_signs(vectors)
+        except RuntimeError:
+            pass
+    null = move(null_vector, HERE)
+    found = smallest_eigenpairs(
+        matrix.here(), n_components, null, solver=solver, seed=seed
+    )
+    return move(found, home)
+
+
+def _without_traces(matrix: sp.csr_array, size: float) -> sp.csr_array:
+    """Return the matrix with entries far below rounding as zeros.
+
+    Products of the smallest numbers take a processor a hundred times as long.
+    """
+    trace = np.abs(matrix.data) < TRACE * size
+    if not trace.any():
+        return matrix
+    data = np.where(trace, 0.0, matrix.data)
+    return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _solve_dense(
@@ -131,11 +193,12 @@ def _solve_dense(
 
 
 def largest_eigenpairs(
-    product: Callable[[np.ndarray], np.ndarray],
+    product: Callable[[Array], Array],
     n: int,
     n_components: int,
     *,
     seed: np.random.RandomState,
+    home: Home = HERE,
 ) -> Pairs:
     """Return the top eigenpairs of a dense symmetric matrix, largest first.
 
@@ -152,6 +215,8 @@ def largest_eigenpairs(
         How many eigenpairs.
     seed : RandomState
         Draws the first block.
+    home : Home
+        Where `product` takes and returns its arrays.
 
     Returns
     -------
@@ -169,29 +234,32 @@ def largest_eigenpairs(
     array([1. , 0.5])
     """
     width = n_components + SPARE
-    basis = np.empty((n, 0))
-    images = np.empty((n, 0))
-    block = np.linalg.qr(seed.uniform(-1, 1, (n, width)))[0]
+    block = move(seed.uniform(-1, 1, (n, width)), home)
+    xp = array_namespace(block)
+    block = xp.linalg.qr(block)[0]
+    basis, images = block[:, :0], block[:, :0]
     while basis.shape[1] + width <= min(n, MAX_BLOCKS * width):
-        basis = np.concatenate([basis, block], axis=1)
-        images = np.concatenate([images, product(block)], axis=1)
+        basis = xp.concat([basis, block], axis=1)
+        images = xp.concat([images, product(block)], axis=1)
         small = basis.T @ images
-        values, weights = eigh((small + small.T) / 2)
-        values, weights = (
-            values[::-1][:n_components],
-            weights[:, ::-1][:, :n_components],
-        )
+        values, weights = hosted(_leading)((small + small.T) / 2, n_components)
         vectors = basis @ weights
-        residual = np.linalg.norm(images @ weights - vectors * values, axis=0)
-        if residual.max() <= BLOCK_TOLERANCE * abs(values).max():
+        residual = xp.max(xp.linalg.norm(images @ weights - vectors * values, axis=0))
+        if residual <= BLOCK_TOLERANCE * xp.max(xp.abs(values)):
             return values, fix_signs(vectors)
         block = images[:, -width:]
         for _ in range(2):  # once is not enough when little is left of the block
-            block = np.linalg.qr(block - basis @ (basis.T @ block))[0]
+            block = xp.linalg.qr(block - basis @ (basis.T @ block))[0]
     raise RuntimeError(
-        f"the eigensolver stopped at a residual of {residual.max():.2g}; set "
+        f"the eigensolver stopped at a residual of {float(residual):.2g}; set "
         "eigen_solver='dense'."
     )
+
+
+def _leading(small: np.ndarray, n_components: int) -> Pairs:
+    """Return the largest eigenpairs of a small dense matrix, largest first."""
+    values, vectors = eigh(small)
+    return values[::-1][:n_components], vectors[:, ::-1][:, :n_components]
 
 
 def _iterate(
@@ -199,25 +267,30 @@ def _iterate(
     n_components: int,
     null: np.ndarray,
     size: float,
+    solver: str,
     inverse: Callable[[], Callable[[np.ndarray], np.ndarray]] | None,
+    n_jobs: int | None,
     seed: np.random.RandomState,
 ) -> Pairs:
     """Try the cheap way first; the last one says what is wrong if it fails too."""
     n = matrix.shape[0]
     start = _start(seed, n)
     start -= null * (null @ start)
-    # Lanczos cannot find all but one of the eigenvectors; the inverse has one to spare.
-    if inverse is not None or n_components < n - 2:
-        try:
-            if inverse is not None:
-                found, vectors = _lanczos(_operator(inverse(), n), n_components, start)
-                values, vectors = 1 / found[::-1], vectors[:, ::-1]
-            else:
-                values, vectors = _from_above(matrix, n_components, null, size, start)
-            _check(matrix, values, vectors, size)
-            return values, vectors
-        except RuntimeError:
-            pass
+    try:
+        if inverse is not None:
+            found, vectors = _lanczos(_operator(inverse(), n), n_components, start)
+            values, vectors = 1 / found[::-1], vectors[:, ::-1]
+        elif solver == "arpack" or not suits_filter(matrix):
+            values, vectors = _from_above(matrix, n_components, null, size, start)
+        else:
+            goal = TOLERANCE * size
+            values, vectors = filtered_eigenpairs(
+                matrix, n_components, null, goal, n_jobs=n_jobs, seed=seed
+            )
+        _check(matrix, values, vectors, size)
+        return values, vectors
+    except RuntimeError:
+        pass
     values, vectors = _inverse_iteration(matrix, n_components, null, size, start)
     _check(matrix, values, vectors, size)
     return values, vectors
@@ -231,7 +304,11 @@ def _from_above(
     start: np.ndarray,
 ) -> Pairs:
     """Lanczos on size·I - M, the null vector moved from the top into the middle."""
+    if n_components >= null.size - 2:
+        raise RuntimeError("Lanczos cannot find all but one of the eigenvectors")
     middle = matrix.diagonal().mean()
+    if matrix.nnz > null.size**2 // 2:  # takes no more room, and no indices
+        matrix = matrix.toarray()
 
     def apply(vector: np.ndarray) -> np.ndarray:
         return size * vector - matrix @ vector - null * (middle * (null @ vector))
@@ -255,12 +332,7 @@ def _inverse_iteration(
     """Lanczos on P (M + δI)⁻¹ P, where P takes the null vector out."""
     n = matrix.shape[0]
     shift = SHIFT * size
-    factor = splu(
-        (matrix + shift * sp.eye_array(n)).tocsc(),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
+    factor = factorize((matrix + shift * sp.eye_array(n)).tocsc(), pivot=0.0)
 
     def solve(vector: np.ndarray) -> np.ndarray:
         solved = factor.solve(vector - null * (null @ vector))
@@ -293,7 +365,7 @@ def _lanczos(
         raise RuntimeError(
             f"the eigensolver found {len(error.eigenvalues)} of {n_components} "
             "eigenvectors before it ran out of iterations; set eigen_solver='dense', "
-            "or raise n_neighbors or kernel_width to tie the graph together."
+            "or raise n_neighbors, radius or kernel_width to tie the graph together."
         ) from error
     order = np.argsort(values)
     return values[order], vectors[:, order]
@@ -302,6 +374,10 @@ def _lanczos(
 def _check(matrix: Any, values: np.ndarray, vectors: np.ndarray, size: float) -> None:
     """Raise RuntimeError unless every column is an eigenvector."""
     residual = np.linalg.norm(matrix @ vectors - vectors * values, axis=0)
+    _judge(residual, values, size)
+
+
+def _judge(residual: np.ndarray, values: np.ndarray, size: float) -> None:
     allowed = np.maximum(RESIDUAL * np.abs(values), ROUNDING * size)
     if not (residual <= allowed).all():
         worst = int(np.argmax(residual / allowed))
@@ -312,66 +388,11 @@ def _check(matrix: Any, values: np.ndarray, vectors: np.ndarray, size: float) ->
         )
 
 
-def fix_signs(vectors: np.ndarray) -> np.ndarray:
+def fix_signs(vectors: Array) -> Array:
     """Make the largest entry of every column positive; of equal ones, the first."""
-    size = np.abs(vectors)
-    first = (size >= (1 - 1e-6) * size.max(axis=0)).argmax(axis=0)
-    negative = vectors[first, np.arange(vectors.shape[1])] < 0
-    return np.where(negative, -vectors, vectors)
-
-
-def nystrom(
-    similarities: np.ndarray,
-    neighbors: np.ndarray,
-    embedding: np.ndarray,
-    eigenvalues: np.ndarray,
-    *,
-    normalized: bool,
-) -> np.ndarray:
-    """Place new samples among the eigenvectors of a Laplacian.
-
-    At a training sample, L y = λ D y reads y = Σ w y_j / ((1 - λ) Σw), and L y = λ y
-    reads y = Σ w y_j / (Σw - λ); both give a new sample its place from its links. Far
-    from everything Σw tends to 0 and the second quotient has no meaning, so there λ
-    counts for at most half of Σw: a far sample lies beyond its neighbours' mean, but at
-    most twice as far out. In the first, 1 - λ is kept `SMALLEST_GAP` away from 0: an
-    eigenvector at λ = 1 is unrelated to its neighbours' mean.
-
-    Parameters
-    ----------
-    similarities : array (q, k)
-        -d²/t along each link: the logarithm of the weight, so that none vanishes.
-    neighbors : int array (q, k)
-        Training samples at the other end.
-    embedding : array (n, d)
-        Eigenvectors at the training samples.
-    eigenvalues : array (d,)
-        λ, one per column.
-    normalized : bool
-        Whether the eigenproblem has D on its right-hand side.
-
-    Returns
-    -------
-    array (q, d)
-    """
-    strongest = similarities.max(axis=1, keepdims=True)
-    relative = np.exp(similarities - strongest)
-    total = relative.sum(axis=1, keepdims=True)
-    mean = np.einsum("qk,qkd->qd", relative / total, embedding[neighbors])
-    if normalized:
-        return mean / keep_from_zero(1 - eigenvalues)
-    pull = capped_ratio(eigenvalues, np.exp(strongest) * total)
-    return mean / (1 - pull)
-
-
-def keep_from_zero(gap: np.ndarray) -> np.ndarray:
-    """Return 1 - λ at least `SMALLEST_GAP` away from 0."""
-    return np.where(np.abs(gap) < SMALLEST_GAP, np.copysign(SMALLEST_GAP, gap), gap)
-
-
-def capped_ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """Return numerator / denominator, both >= 0, up to one half; 0 / 0 is 0."""
-    half = np.broadcast_to(0.5, np.broadcast_shapes(numerator.shape, denominator.shape))
-    small = numerator < 0.5 * denominator
-    ratio = np.divide(numerator, denominator, out=half.copy(), where=small)
-    return np.where(numerator > 0, ratio, 0.0)
+    xp = array_namespace(vectors)
+    size = xp.abs(vectors)
+    largest = size >= (1 - 1e-6) * xp.max(size, axis=0)
+    first = xp.argmax(xp.astype(largest, xp.int8), axis=0)
+    columns = xp.arange(vectors.shape[1], device=vectors.device)
+    return xp.where(vectors[first, columns] < 0, -vectors, vectors)

@@ -1,0 +1,72 @@
+"""Links of new samples -> their places among the eigenvectors of a Laplacian."""
+
+from __future__ import annotations
+
+from .._arrays import Array, array_namespace
+
+SMALLEST_GAP = 0.1
+"""Least |1 - λ| that a new sample's place is divided by."""
+
+
+def nystrom(
+    similarities: Array,
+    neighbors: Array,
+    embedding: Array,
+    eigenvalues: Array,
+    *,
+    normalized: bool,
+) -> Array:
+    """Place new samples among the eigenvectors of a Laplacian.
+
+    At a training sample, L y = λ D y reads y = Σ w y_j / ((1 - λ) Σw), and L y = λ y
+    reads y = Σ w y_j / (Σw - λ); both give a new sample its place from its links. Far
+    from everything Σw tends to 0 and the second quotient has no meaning, so there λ
+    counts for at most half of Σw: a far sample lies beyond its neighbours' mean, but at
+    most twice as far out. In the first, 1 - λ is kept `SMALLEST_GAP` away from 0: an
+    eigenvector at λ = 1 is unrelated to its neighbours' mean.
+
+    Parameters
+    ----------
+    similarities : array (q, k)
+        -d²/t along each link: the logarithm of the weight, so that none vanishes.
+    neighbors : int array (q, k)
+        Training samples at the other end.
+    embedding : array (n, d)
+        Eigenvectors at the training samples.
+    eigenvalues : array (d,)
+        λ, one per column.
+    normalized : bool
+        Whether the eigenproblem has D on its right-hand side.
+
+    Returns
+    -------
+    array (q, d)
+    """
+    xp = array_namespace(similarities)
+    strongest = xp.max(similarities, axis=1, keepdims=True)
+    relative = xp.exp(similarities - strongest)
+    total = xp.sum(relative, axis=1, keepdims=True)
+    there = xp.take(embedding, xp.reshape(neighbors, (-1,)), axis=0)
+    there = xp.reshape(there, (*neighbors.shape, embedding.shape[1]))
+    there = xp.astype(there, similarities.dtype, copy=False)
+    mean = xp.matmul((relative / total)[:, None, :], there)[:, 0, :]
+    if normalized:
+        return mean / keep_from_zero(1 - eigenvalues)
+    pull = capped_ratio(eigenvalues, xp.exp(strongest) * total)
+    return mean / (1 - pull)
+
+
+def keep_from_zero(gap: Array) -> Array:
+    """Return 1 - λ at least `SMALLEST_GAP` away from 0."""
+    xp = array_namespace(gap)
+    least = xp.copysign(xp.zeros_like(gap) + SMALLEST_GAP, gap)
+    return xp.where(xp.abs(gap) < SMALLEST_GAP, least, gap)
+
+
+def capped_ratio(numerator: Array, denominator: Array) -> Array:
+    """Return numerator / denominator, both >= 0, up to one half; 0 / 0 is 0."""
+    xp = array_namespace(denominator)
+    small = numerator < 0.5 * denominator
+    ratio = numerator / xp.where(small, denominator, xp.ones_like(denominator))
+    ratio = xp.where(small, ratio, 0.5 * xp.ones_like(ratio))
+    return xp.where(numerator > 0, ratio, xp.zeros_like(ratio))

@@ -1,0 +1,29 @@
+"""A device -> how much of its memory a block of work may take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+LARGEST_BLOCK = 2**31
+"""Bytes of a block on a device at most: larger ones are no faster."""
+
+PART = 16
+"""A block takes at most this part of what is free."""
+
+
+def free_memory(device: Any) -> int:
+    """Return the free bytes of a device, those torch holds for later use included."""
+    import torch
+
+    if device.type != "cuda":
+        return 2**62  # it does not say
+    free, _ = torch.cuda.mem_get_info(device)
+    held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return free + held
+
+
+def block_bytes(device: Any) -> int:
+    """Return the bytes that one block of work may take on a device."""
+    if device.type == "cpu":
+        return 2**25
+    return max(2**25, min(LARGEST_BLOCK, free_memory(device) // PART))
