@@ -1,8 +1,9 @@
 """Fuzz the readers of CSV, ARFF and Parquet with atheris, which is not a dependency.
 
-    python benchmarks/fuzz_readers.py CORPUS -max_total_time=600 -timeout=20
+    python benchmarks/fuzz_readers.py CORPUS [ENDING] -max_total_time=600 -timeout=20
 
-A table must be read, or refused by one ValueError of one line. Files of CORPUS are
+With an ending, such as .arff, only the reader of such files is tried. A table must be
+read, or refused by one ValueError of one line. Files of CORPUS are
 named as tables are; `tests/corpus` has some to start from, and keeps what was found.
 """
 
@@ -14,6 +15,7 @@ import shutil
 import sys
 import tempfile
 import traceback
+from functools import partial
 from pathlib import Path
 
 import atheris
@@ -22,14 +24,16 @@ with atheris.instrument_imports(include=["patchfold"]):
     from patchfold.tabular import choose_columns, read_table
 
 ENDINGS = (".csv", ".arff", ".parquet", ".csv.gz", ".tsv")
+"""Kinds of files; the place in this list is the first byte of an input."""
+
 FOLDER = Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
 
 
-def check(data: bytes) -> None:
+def check(data: bytes, only: str = "") -> None:
     """Read a table: the first byte says of which kind, the others are the file."""
     if not data:
         return
-    ending = ENDINGS[data[0] % len(ENDINGS)]
+    ending = only or ENDINGS[data[0] % len(ENDINGS)]
     path = FOLDER / f"t{ending}"
     content = data[1:]
     # Half of the compressed files are whole, or hardly one would be.
@@ -56,22 +60,25 @@ def check_refusal(error: ValueError) -> None:
         raise cause
 
 
-def seed(tables: Path, inputs: Path) -> None:
+def seed(tables: Path, inputs: Path, only: str = "") -> None:
     """Write tables as inputs: the ending becomes the first byte."""
     for table in sorted(tables.iterdir()):
         for number, ending in enumerate(ENDINGS):
-            if table.name.endswith(ending):
+            if table.name.endswith(ending) and only in ("", ending):
                 (inputs / table.name).write_bytes(bytes([number]) + table.read_bytes())
 
 
 def main() -> None:
     """Fuzz, with the options of libFuzzer."""
     tables, *options = sys.argv[1:]
+    only = options.pop(0) if options and options[0] in ENDINGS else ""
     inputs = FOLDER / "inputs"
     inputs.mkdir()
-    seed(Path(tables), inputs)
+    seed(Path(tables), inputs, only)
     try:
-        atheris.Setup([sys.argv[0], str(inputs), *options], check)
+        # What is new is kept in the first folder: one of yours, if you name one.
+        words = [sys.argv[0], *options, str(inputs)]
+        atheris.Setup(words, partial(check, only=only))
         atheris.Fuzz()
     finally:
         shutil.rmtree(FOLDER, ignore_errors=True)

@@ -5,6 +5,7 @@
 makes two virtual environments, one with the lower bounds of pyproject.toml, one with
 what pip finds newest, fits every estimator on scikit-learn's sets in both, and prints
 how far apart the coordinates are, as a part of the largest, up to the signs of axes.
+More than AGREEMENT is exit status 1.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+AGREEMENT = 1e-6
 
 
 def lower_bounds() -> list[str]:
@@ -103,8 +105,11 @@ def main() -> None:
     new, newest = run_in(folder / "newest", [])
     print(f"Python, NumPy, SciPy, scikit-learn: {old} and {new}\n")
     print("| | largest difference |\n| --- | --- |")
-    for name in oldest:
-        print(f"| {name} | {apart(oldest[name], newest[name]):.0e} |")
+    found = {name: apart(oldest[name], newest[name]) for name in oldest}
+    for name, difference in found.items():
+        print(f"| {name} | {difference:.0e} |")
+    if not max(found.values()) <= AGREEMENT:
+        sys.exit(f"they differ by more than {AGREEMENT:g}.")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,11 @@ from sklearn.datasets import load_iris
 
 import patchfold as pf
 
+try:
+    import polars as pl
+except ImportError:  # then its cases are skipped
+    pl = None
+
 ESTIMATORS: dict[str, Callable[..., Any]] = {
     "PatchIsomap": pf.PatchIsomap,
     "PatchEigenmaps": pf.PatchEigenmaps,
@@ -57,6 +62,8 @@ class Case:
         The same for the estimators where something else happens.
     ignored_by : tuple of str
         Estimators that have no such parameter.
+    needs : str
+        A package without which it is skipped.
     """
 
     name: str
@@ -67,6 +74,7 @@ class Case:
     error: tuple[str, ...] = ()
     differs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ignored_by: tuple[str, ...] = ()
+    needs: str = ""
 
     def words(self, estimator: str) -> tuple[str, ...]:
         """Return the words of the error that the estimator is to raise, if any."""
@@ -92,6 +100,11 @@ def _memory_map() -> np.ndarray:
         return np.load(file.name, mmap_mode="r")  # outlives the name of its file
 
 
+def _polars(name: str, change: Callable[[Any], Any], error: tuple[str, ...]) -> Case:
+    frame = None if pl is None else change(pl.DataFrame(X, schema=list("abcd")))
+    return Case(name, frame, error=error, needs="polars")
+
+
 def _only(names: tuple[str, ...], words: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     return dict.fromkeys(names, words)
 
@@ -101,6 +114,14 @@ FEW = ("n_components=2", "n_samples=2")
 NO_SPREAD = {"PatchProjection": ("n_components=2", "directions", "lower")}
 FRAME = pd.DataFrame(X, columns=["a", "b", "c", "d"])
 TOO_LARGE = ("X", "scale")
+WORDS = ("X", "numbers", "wide", "encode")
+GAP = ("X", "NaN")
+DATES = ("X", "numbers", "dates or times")
+NAMES = ("Feature names", "string")
+LEVELS = pd.Categorical(np.where(X[:, 1] > 3, "wide", "narrow"))
+STEPS = pd.Categorical(X[:, 1].round())
+MONTHS = pd.date_range("2026-01-01", periods=N)
+HOLE = pd.DataFrame(np.arange(N * M).reshape(N, M) == 7, columns=FRAME.columns)
 
 SAMPLES = [
     Case("NaN in a cell", _changed((3, 1), np.nan), error=("X", "NaN")),
@@ -154,7 +175,48 @@ SAMPLES = [
     Case("read-only", _read_only()),
     Case("memory map", _memory_map()),
     Case("list of lists", X.tolist(), y.tolist()),
+    Case("dates", np.arange(N * M).reshape(N, M).astype("M8[D]"), error=DATES),
     Case("pandas frame", FRAME, pd.Series(y)),
+    Case("pandas, a categorical column of numbers", FRAME.assign(b=STEPS)),
+    Case("pandas, a categorical column of words", FRAME.assign(b=LEVELS), error=WORDS),
+    Case("pandas, a column of words", FRAME.assign(b="wide"), error=WORDS),
+    Case("pandas, numbers as objects", FRAME.astype(object)),
+    Case("pandas, None in a cell", FRAME.astype(object).mask(HOLE, None), error=GAP),
+    Case("pandas, nullable numbers", FRAME.astype("Float64")),
+    Case("pandas, nullable integers", (10 * FRAME).round().astype("Int64")),
+    Case("pandas, NA in a cell", FRAME.astype("Float64").mask(HOLE), error=GAP),
+    Case("pandas, Arrow columns", FRAME.astype("float64[pyarrow]")),
+    Case("pandas, a column of dates", FRAME.assign(b=MONTHS), error=(*DATES, "'b'")),
+    Case(
+        "pandas, sparse columns",
+        FRAME.astype(pd.SparseDtype(float)),
+        error=("X", "sparse", "to_dense"),
+    ),
+    Case("pandas, some names no words", FRAME.rename(columns={"a": 1}), error=NAMES),
+    _polars("polars frame", lambda frame: frame, ()),
+    _polars("polars, single precision", lambda frame: frame.cast(pl.Float32), ()),
+    _polars("polars, integers", lambda frame: (10 * frame).cast(pl.Int32), ()),
+    _polars(
+        "polars, null in a cell",
+        lambda frame: frame.with_columns(pl.Series("b", [None, *frame["b"][1:]])),
+        GAP,
+    ),
+    _polars(
+        "polars, a column of words",
+        lambda frame: frame.with_columns(b=pl.lit("wide")),
+        WORDS,
+    ),
+    _polars(
+        "polars, a categorical column",
+        lambda frame: frame.with_columns(b=pl.lit("wide").cast(pl.Categorical)),
+        WORDS,
+    ),
+    _polars(
+        "polars, a column of dates",
+        lambda frame: frame.with_columns(b=pl.date(2026, 11, 15)),
+        (*DATES, "'b'"),
+    ),
+    _polars("polars, lazy", lambda frame: frame.lazy(), ("X", "X.collect()")),
 ]
 
 QUERIES = [
@@ -217,6 +279,9 @@ PARAMETERS = [
 ]
 
 _NAMES = np.array(["setosa", "versicolor", "virginica"])
+_PARTLY = np.where(np.arange(N) % 3 == 0, -1, _NAMES[y].astype(object))
+_TUPLES = np.empty(N, dtype=object)
+_TUPLES[:] = [("iris", int(label)) for label in y]
 _WITHOUT_SOME = np.where(np.arange(N) % 7 == 0, None, y.astype(object))
 
 
@@ -234,6 +299,8 @@ LABELS = [
     _labels("any floats", X[:, 0] + 0.05, "continuous"),
     _labels("None among them", _WITHOUT_SOME, "y", "missing", "-1"),
     _labels("NaN among them", np.where(np.arange(N) % 7 == 0, np.nan, y), "y", "NaN"),
+    _labels("tuples", _TUPLES),
+    _labels("words, and -1 where unlabelled", _PARTLY),
     _labels("None", None, "y", "None"),
     _labels("two columns", np.column_stack([y, y]), "y", "1d"),
 ]

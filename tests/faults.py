@@ -116,6 +116,23 @@ def fit_random(name: str, n_samples: int, n_neighbors: float) -> None:
         print(type(error).__name__, error, flush=True)
 
 
+def factorize_random(n_samples: int) -> None:
+    """Factorise a graph without separators, and print the error of one that fails."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from patchfold.solvers.factors import factorize
+
+    row = np.repeat(np.arange(n_samples), 10)
+    column = np.random.default_rng(0).integers(0, n_samples, row.size)
+    graph = sp.coo_array((np.ones(row.size), (row, column)), shape=(n_samples,) * 2)
+    matrix = sp.diags_array(np.full(n_samples, 50.0)) - graph - graph.T
+    try:
+        factorize(matrix.tocsc(), pivot=0.0)
+    except MemoryError as error:
+        print(type(error).__name__, error, flush=True)
+
+
 def largest_pool() -> int:
     """Return the threads of the largest pool that a worker's libraries have."""
     import numpy  # noqa: F401

@@ -26,7 +26,7 @@ def files(tmp_path):
 
 
 def neighbors_of(table):
-    rows = table.column("neighbors").to_pylist()
+    rows = table.column("__neighbors").to_pylist()
     return np.array([row["ids"] for row in rows]), rows[0]["distances"]
 
 
@@ -36,7 +36,7 @@ def test_neighbours_are_those_of_the_data_scaled(files):
         str(folder / "e.csv"), str(folder / "d.csv"), n_neighbors=5
     )
     assert coordinates == ["elap_1", "elap_2"]
-    names = ["name", "elap_1", "elap_2", "a", "b", "c", "neighbors"]
+    names = ["name", "elap_1", "elap_2", "a", "b", "c", "__neighbors"]
     assert table.column_names == names
     found = find_neighbors(scale(data[["a", "b", "c"]].to_numpy()), 5)
     ids, distances = neighbors_of(table)
@@ -71,6 +71,19 @@ def test_what_does_not_fit_together_is_refused(files):
     points.rename(columns={"elap_1": "u"}).to_csv(embedding, index=False)
     with pytest.raises(ValueError, match=r"--x and --y"):
         make_table(embedding)
+
+
+def test_a_column_of_the_name_neighbors_is_a_column_like_others(files):
+    folder, _, data = files
+    named = data.rename(columns={"c": "neighbors"})
+    named.to_csv(folder / "d.csv", index=False)
+    table, _ = make_table(str(folder / "e.csv"), str(folder / "d.csv"))
+    np.testing.assert_allclose(table.column("neighbors").to_numpy(), data["c"])
+    assert neighbors_of(table)[0].shape == (40, 15)
+    named = data.rename(columns={"c": "__neighbors"})
+    named.to_csv(folder / "d.csv", index=False)
+    with pytest.raises(ValueError, match="a column '__neighbors' already"):
+        make_table(str(folder / "e.csv"), str(folder / "d.csv"))
 
 
 @pytest.mark.skipif(

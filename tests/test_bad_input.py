@@ -40,6 +40,8 @@ def attempt(case, name):
 
 @pytest.mark.parametrize(("case", "name"), CASES)
 def test_it_works_or_says_why_not(case, name):
+    if case.needs:
+        pytest.importorskip(case.needs)
     words = case.words(name)
     if not words:
         for coordinates in attempt(case, name):

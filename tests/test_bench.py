@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from patchfold._types import Neighborhoods
 from patchfold.bench import report, rows
 from patchfold.bench.loops import elap_loop, klap_loop
-from patchfold.bench.measure import Measurement, measure
+from patchfold.bench.measure import Measurement, measure, measure_recall
 from patchfold.bench.rows import (
     Growth,
     Limit,
@@ -19,7 +19,7 @@ from patchfold.bench.rows import (
     judge,
     time_limit,
 )
-from patchfold.bench.tasks import TASKS, gaussians, neighbor_recall
+from patchfold.bench.tasks import TASKS, gaussians, neighbor_recall, wide
 from patchfold.cli import app
 from patchfold.evaluation.released import elap_released, klap_released
 
@@ -79,11 +79,29 @@ def _the_next_ones(X, n_neighbors, n_jobs):
     return Neighborhoods(following, np.ones(following.shape))
 
 
+def test_data_stand_in_for_a_set_that_is_not_at_hand(monkeypatch):
+    monkeypatch.delenv("PATCHFOLD_DATA", raising=False)
+    assert wide(72).shape == (72, 7129)
+
+
 def test_a_measurement_is_made_in_another_process():
     one, two = measure([("nothing", 1), ("nothing", 2)], repeats=2)
     assert (one.task, one.n, two.n) == ("nothing", 1, 2)
     assert one.seconds > 0
     assert one.peak_bytes > 2**20
+
+
+def test_a_large_parent_does_not_count():
+    """A process that has 400 MB starts one that needs 100 or so."""
+    before = measure([("nothing", 1)])[0].peak_bytes
+    ballast = np.ones(50_000_000)
+    after = measure([("nothing", 1)])[0].peak_bytes
+    assert ballast.sum() > 0
+    assert abs(after - before) < 50_000_000
+
+
+def test_the_recall_is_found_in_another_process():
+    assert measure_recall(300, n_jobs=1) == 1.0
 
 
 def test_a_failing_task_says_why():
@@ -132,7 +150,7 @@ class TestVerdicts:
         self, clock, monkeypatch, seconds, found, verdict
     ):
         clock([took(seconds), took(4.0)])
-        monkeypatch.setattr(rows, "neighbor_recall", lambda n, n_jobs: found)
+        monkeypatch.setattr(rows, "measure_recall", lambda n, n_jobs: found)
         row = Versus("a", "ours", "theirs", 100, 0.5, 10, recall=0.97)
         assert compare(row).verdict == verdict
 

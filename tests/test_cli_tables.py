@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import patchfold as pf
 from patchfold.cli import app
+from patchfold.embedding import place_table
 
 
 @pytest.fixture(scope="session")
@@ -92,6 +93,23 @@ class TestEmbed:
         placed = pd.read_csv(out)
         assert placed["plant"].tolist() == first["plant"].tolist()
         np.testing.assert_allclose(placed.iloc[:, 1:], first.iloc[:, 2:], atol=1e-8)
+
+    def test_new_samples_are_counted_while_they_are_placed(
+        self, iris_file, tmp_path, monkeypatch
+    ):
+        out, model = tmp_path / "e.npy", tmp_path / "m.skops"
+        embed(iris_file, f"--out={out}", f"--model={model}", "--quiet")
+        monkeypatch.setattr("patchfold.embedding.BATCH", 40)
+        told = []
+        batches = place_table(
+            iris_file, model, progress=lambda done, total: told.append((done, total))
+        )
+        assert told == [(40, 150), (80, 150), (120, 150), (150, 150)]
+        whole = place_table(iris_file, model)
+        names = whole.coordinates
+        np.testing.assert_allclose(
+            batches.frame[names], whole.frame[names], rtol=1e-9, atol=1e-12
+        )
 
     @pytest.mark.parametrize(
         "method", ["klap", "pelle", "cauchy", "posterior", "projection"]

@@ -83,11 +83,35 @@ def test_embed_shows_the_parts_of_a_fit_with_their_ends(tmp_path, monkeypatch):
         assert told[-1][0] == told[-1][1] > 1
 
 
-def test_a_part_has_a_line_of_its_own_until_it_is_done(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
+    def text(self):
+        """Return what is written, without colours."""
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.getvalue())
+
+
+def test_the_time_left_is_of_all_the_work_however_long_a_piece_takes(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    bar, clock = Progress(False, "comparing"), [0.0]
+    bar._bar.get_time = lambda: clock[0]
+    with bar as advance:
+        advance(3, 13)  # done by an earlier run
+        for done in (4, 5):
+            clock[0] += 600
+            advance(done, 13)
+        (task,) = bar._bar.tasks
+        assert task.time_remaining == 8 * 600
+        bar._bar.refresh()
+        assert re.search(r"5/13 \S+ 1:20:00", sys.stderr.text())
+    uneven = Progress(False, "bench", even=False)
+    with uneven as advance:
+        advance(1, 2)
+    assert re.search(r"bench .* 1/2 \S+\s*$", sys.stderr.text())
+
+
+def test_a_part_has_a_line_of_its_own_until_it_is_done(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("TERM", "xterm")
     bar = Progress(False, "elap")

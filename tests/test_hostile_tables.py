@@ -116,6 +116,7 @@ def test_what_fuzzing_starts_from_is_read():
     seeds = {path for path in CORPUS.iterdir() if not path.name.startswith("fuzz")}
     shapes = {path.name: read_table(path).shape for path in seeds}
     assert shapes == {
+        "blanks.arff": (2, 2),
         "packed.csv.gz": (2, 2),
         "pets.arff": (2, 3),
         "plain.csv": (3, 2),
@@ -156,6 +157,11 @@ class TestParquet:
         assert path.stat().st_size < 200_000
         with pytest.raises(ValueError, match=r"decompress to more than .*write it as"):
             read_table(path)
+
+    def test_a_footer_that_contradicts_itself(self):
+        """Three rows in all, 43,597,624,958 in the one part: found by fuzzing."""
+        with pytest.raises(ValueError, match="has 3 rows, and its parts 43597624958:"):
+            read_table(CORPUS / "fuzz4.parquet")
 
     def test_flags_are_counted_by_the_bytes_they_take(self, tmp_path):
         path = tmp_path / "t.parquet"

@@ -55,16 +55,28 @@ class TestLittleMemory:
     @pytest.mark.parametrize(
         ("room", "words"),
         [
-            (2**24, "MemoryBudgetError the graph of 4000 samples .*less than 64 MiB"),
+            (2**24, "MemoryBudgetError the graph of 6000 samples .*less than 64 MiB"),
             (2**27, "Memory(Budget)?Error .*(less than 64 MiB|Unable to allocate)"),
         ],
     )
     def test_memory_that_ends_on_the_way_is_no_crash(self, tmp_path, room, words):
         status, said = starve(
-            tmp_path / "said", "fit_random", "PatchIsomap", 4000, 5, AS=room
+            tmp_path / "said", "fit_random", "PatchIsomap", 6000, 5, AS=room
         )
         assert status == 0, said
         assert re.match(words, said)
+
+    def test_factors_that_do_not_fit_name_the_parameter(self, tmp_path):
+        """SuperLU prints a line of its own, and raises an error without a word."""
+        status, said = starve(
+            tmp_path / "said", "factorize_random", 6000, AS=50 * 2**20
+        )
+        assert status == 0, said
+        assert re.match(
+            r"MemoryBudgetError the graph of 6000 samples and \d+ entries has factors "
+            r"that do not fit in memory, .* GiB .* Lower n_neighbors or radius",
+            said.splitlines()[-1],
+        )
 
     def test_a_command_says_so_in_one_line(self, tmp_path):
         table, out = tmp_path / "t.csv", tmp_path / "e.csv"

@@ -83,6 +83,24 @@ def test_unlabelled_samples_are_drawn_first_in_grey(ax):
     assert np.allclose(drawn(ax)[0], POINTS[LABELS == 1, :2])
 
 
+def test_objects_as_labels_go_by_their_names(ax):
+    labels = np.empty(12, dtype=object)
+    labels[:] = ["b", -1, ("a", 1)] * 4
+    plot_embedding(POINTS, labels, ax=ax)
+    assert legend(ax) == ["unlabelled", "('a', 1)", "b"]
+    assert np.allclose(drawn(ax)[0], POINTS[1::3, :2])
+    numbers = np.array([10, 9, -1] * 4, dtype=object)
+    bare = plot_embedding(POINTS, numbers, ax=Figure().subplots())
+    assert legend(bare) == ["unlabelled", "9", "10"]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_missing_labels_are_not_left_out_in_silence(ax, missing):
+    labels = np.array([missing, *LABELS[1:]], dtype=object)
+    with pytest.raises(ValueError, match=r"labels has 1 missing .* with -1"):
+        plot_embedding(POINTS, labels, ax=ax)
+
+
 def test_as_many_looks_as_classes_are_allowed():
     n = MAX_CLASSES
     groups = group_classes(np.arange(n), None, n)
@@ -169,6 +187,13 @@ def test_ends_of_an_order_can_be_named_and_stay_in_the_frame(ax):
         box = text.get_window_extent()
         assert frame.y0 <= box.y0
         assert box.y1 <= frame.y1
+
+
+def test_an_order_calls_its_points_by_their_name(ax):
+    with pytest.raises(ValueError, match="points must have one row per sample"):
+        plot_order(POINTS[:, 0], range(12), ax=ax)
+    with pytest.raises(ValueError, match="points must be a table of numbers: could"):
+        plot_order([["a", "b"]], [0], ax=ax)
 
 
 @pytest.mark.parametrize("order", [[0, 1], [0, 1, 1], [1, 2, 3], [[0, 1, 2]]])
@@ -336,16 +361,28 @@ def test_never_more_patches_than_samples(ax):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"samples": 0}, "samples must be 1 or more. Got 0"),
+        ({"samples": 0}, "'samples' parameter of plot_patches .* >= 1. Got 0"),
+        ({"samples": True}, "'samples' parameter of plot_patches .* Got True"),
         ({"samples": [3, 12]}, r"positions from 0 to 11. Got \[3, 12\]"),
         ({"samples": [0.5]}, "positions from 0 to 11"),
+        ({"samples": []}, "positions from 0 to 11"),
         ({"components": (0, 3)}, "two of the 3 columns of X"),
-        ({"labels": [0, 1]}, "each of the 12 rows"),
+        ({"components": (0, 0.5)}, r"two of the 3 columns of X. Got \(0, 0.5\)"),
+        ({"components": 1}, "two of the 3 columns of X. Got 1"),
+        ({"labels": [0, 1]}, "each of the 12 rows of X"),
+        ({"n_neighbors": 0}, "'n_neighbors' parameter of plot_patches .* Got 0"),
+        ({"n_neighbors": 1.5}, r"a float in \(0, 1\] .* Got 1.5"),
+        ({"n_neighbors": "ten"}, "'n_neighbors' parameter .* Got 'ten'"),
+        ({"n_std": 0}, "'n_std' parameter of plot_patches .* > 0. Got 0"),
+        ({"n_std": np.nan}, "'n_std' parameter of plot_patches .* Got nan"),
+        ({"ridge": -1}, "'ridge' parameter of plot_patches .* Got -1"),
+        ({"shrinkage": 2.0}, "'shrinkage' parameter of plot_patches .* Got 2.0"),
+        ({"covariance": "half"}, "'covariance' parameter .* Got 'half'"),
     ],
 )
 def test_patches_that_cannot_be_drawn(ax, arguments, message):
     with pytest.raises(ValueError, match=message):
-        plot_patches(POINTS, n_neighbors=3, ax=ax, **arguments)
+        plot_patches(POINTS, ax=ax, **{"n_neighbors": 3, **arguments})
 
 
 def test_a_new_figure_has_the_shape_of_what_it_shows():

@@ -73,6 +73,24 @@ class TestReading:
             table, frame, check_dtype=False, check_categorical=False
         )
 
+    @pytest.mark.parametrize(
+        ("declared", "levels"),
+        [
+            ("{small  large huge}", ["small", "large", "huge"]),
+            ("{ small large } % it's blanks, not commas", ["small", "large"]),
+            ("{small}", ["small"]),
+            ("{very small, small}", ["very small", "small"]),
+            ("{'very small'}", ["very small"]),
+        ],
+    )
+    def test_arff_levels_may_have_blanks_between_them(self, declared, levels, tmp_path):
+        path = tmp_path / "t.arff"
+        row = f"'{levels[-1]}'" if " " in levels[-1] else levels[-1]
+        path.write_text(f"@attribute size {declared}\n@data\n{row}\n")
+        column = read_table(path)["size"]
+        assert list(column.cat.categories) == levels
+        assert column.tolist() == levels[-1:]
+
     def test_arff_keeps_the_declared_order_of_levels(self, tmp_path):
         (tmp_path / "pets.arff").write_text(ARFF)
         table = read_table(tmp_path / "pets.arff")

@@ -8,7 +8,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 @pytest.fixture(scope="session")
-def chromium():
+def launch():
+    """Start a browser, with flags of its own."""
     api = pytest.importorskip(
         "playwright.sync_api", reason="Playwright is not installed"
     )
@@ -16,11 +17,20 @@ def chromium():
     if found is None:
         pytest.skip(f"no browser is installed (looked for {', '.join(BROWSERS)})")
     with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=found, args=["--no-sandbox"]
-        )
-        yield browser
-        browser.close()
+
+        def start(*flags):
+            return playwright.chromium.launch(
+                executable_path=found, args=["--no-sandbox", *flags]
+            )
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def chromium(launch):
+    browser = launch()
+    yield browser
+    browser.close()
 
 
 @pytest.fixture
@@ -28,11 +38,20 @@ def open_page(chromium):
     """Open an address; an error on the console fails the test when it ends."""
     contexts, said = [], []
 
-    def open_it(address, *, width=1280, **options):
+    def open_it(
+        address, *, width=1280, browser=chromium, script=None, forgive=(), **options
+    ):
+        def hear(message):
+            about = message.location["url"]
+            if message.type == "error" and not any(part in about for part in forgive):
+                said.append(f"{message.text} {about}")
+
         size = {"width": width, "height": 900}
-        contexts.append(chromium.new_context(viewport=size, **options))
+        contexts.append(browser.new_context(viewport=size, **options))
         page = contexts[-1].new_page()
-        page.on("console", lambda m: said.append(m.text) if m.type == "error" else 0)
+        if script is not None:
+            page.add_init_script(path=script)
+        page.on("console", hear)
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: said.append(f"dialog {dialog.message}"))
         page.goto(address)

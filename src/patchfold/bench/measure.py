@@ -13,7 +13,7 @@ import warnings
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .tasks import TASKS
+from .tasks import TASKS, neighbor_recall
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Measurement:
         The best of its runs, of processor time in all threads: what to look at where
         other programs share the machine.
     peak_bytes : int
-        Most memory of the process so far, data and libraries included; 0 where the
-        system does not say.
+        Most memory of its process so far, data and libraries included; 0 where the
+        system does not say. What started the process does not count.
     """
 
     task: str
@@ -66,19 +66,38 @@ def measure(
     RuntimeError
         If the process fails: what it said last.
     """
-    spec = json.dumps({"tasks": tasks, "repeats": repeats, "n_jobs": n_jobs})
+    found = _in_a_process({"tasks": tasks, "repeats": repeats, "n_jobs": n_jobs})
+    return [Measurement(**one) for one in found]
+
+
+def measure_recall(n: int, *, n_jobs: int = -1) -> float:
+    """Return the share of true neighbours that a fit of n samples finds.
+
+    In a process of its own as well, so that this one stays small.
+    """
+    return float(_in_a_process({"recall": n, "n_jobs": n_jobs}))
+
+
+def _in_a_process(spec: dict[str, Any]) -> Any:
     run = subprocess.run(
-        [sys.executable, "-m", "patchfold.bench.measure", spec],
+        [sys.executable, "-m", "patchfold.bench.measure", json.dumps(spec)],
         capture_output=True,
         text=True,
     )
     if run.returncode:
         said = run.stderr.strip().splitlines() or [f"exit status {run.returncode}"]
         raise RuntimeError(said[-1])
-    return [Measurement(**one) for one in json.loads(run.stdout.splitlines()[-1])]
+    return json.loads(run.stdout.splitlines()[-1])
 
 
-def _run(spec: dict[str, Any]) -> list[Measurement]:
+def _run(spec: dict[str, Any]) -> Any:
+    """Do what the process was started for, and return it as JSON has it."""
+    if "recall" in spec:
+        return neighbor_recall(spec["recall"], spec["n_jobs"])
+    return [asdict(one) for one in _time(spec)]
+
+
+def _time(spec: dict[str, Any]) -> list[Measurement]:
     calls = [TASKS[name](n, spec["n_jobs"]) for name, n in spec["tasks"]]
     best: list[tuple[float, float, int]] = [(float("inf"), float("inf"), 0)] * len(
         calls
@@ -106,12 +125,17 @@ def _cpu_time() -> float:
 def _peak_memory() -> int:
     try:
         import resource
+
+        # Linux counts in ru_maxrss what the parent had when it forked.
+        with open("/proc/self/status", encoding="ascii") as file:
+            return 1024 * int(file.read().split("VmHWM:")[1].split()[0])
     except ImportError:
         return 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak
+    except (OSError, IndexError):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else 1024 * peak
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    print(json.dumps([asdict(one) for one in _run(json.loads(sys.argv[1]))]))
+    print(json.dumps(_run(json.loads(sys.argv[1]))))

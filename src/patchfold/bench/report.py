@@ -12,6 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from .._files import write_bytes, write_text
+from .._homes import Home
+from .device import ROWS, describe_device, time_row
 from .measure import Measurement
 from .rows import GROWTH, LIMITS, VERSUS, Result, compare, grow, judge, time_limit
 
@@ -69,6 +71,41 @@ def run_bench(
         _write_tables(out, results, points, conditions)
     progress(total, total)
     _write_picture(out, points)
+    return results
+
+
+def run_device_bench(
+    out: Path,
+    home: Home,
+    *,
+    quick: bool = False,
+    progress: Progress = lambda done, total: None,
+) -> list[Result]:
+    """Time fits on a device, and write `device.csv` and `device.md`.
+
+    Parameters
+    ----------
+    out : Path
+        An existing folder.
+    home : Home
+        The device.
+    quick : bool
+        Smaller sizes.
+    progress : callable
+        Called with (rows done, rows in all).
+
+    Returns
+    -------
+    list of Result
+    """
+    results: list[Result] = []
+    progress(0, len(ROWS))
+    for done, row in enumerate(ROWS, start=1):
+        results.append(time_row(row, home, n=row.quick if quick else row.n))
+        write_text(out / "device.csv", _as_csv(Result, results))
+        text = f"# Speed\n\n{describe_device(home)}\n\n{format_table(results)}\n"
+        write_text(out / "device.md", text)
+        progress(done, len(ROWS))
     return results
 
 
@@ -163,7 +200,8 @@ def _write_picture(out: Path, points: list[Measurement]) -> None:
         memory.loglog(sizes, [point.peak_bytes / 2**30 for point in curve], **style)
     time.set(xlabel="samples n", ylabel="seconds")
     memory.set(xlabel="samples n", ylabel="peak memory of the process, GiB")
-    time.legend(frameon=False)
+    if points:
+        time.legend(frameon=False)
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=150)
     write_bytes(out / "growth.png", picture.getvalue())

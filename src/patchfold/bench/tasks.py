@@ -34,11 +34,11 @@ N_QUERIES = 5
 """A transform is of one row for each so many of the model's."""
 
 
-def noisy_roll(n: int, seed: int = 0) -> np.ndarray:
-    """Return a swiss roll with 17 features of noise: 20 in all."""
+def noisy_roll(n: int, seed: int = 0, n_features: int = 20) -> np.ndarray:
+    """Return a swiss roll with features of noise beside its three."""
     from sklearn.datasets import make_swiss_roll
 
-    noise = np.random.default_rng(seed).normal(size=(n, 17))
+    noise = np.random.default_rng(seed).normal(size=(n, n_features - 3))
     return np.hstack([make_swiss_roll(n, random_state=seed)[0], noise])
 
 
@@ -69,12 +69,12 @@ def wide(n: int) -> np.ndarray:
         return rng.normal(size=(n, 10)) @ rng.normal(size=(10, 784)) + rng.normal(
             size=(n, 784)
         )
-    from ..datasets import load
+    from ..datasets import DatasetUnavailableError, load
 
     name, m = names[n]
     try:
         return np.asarray(load(name).data, dtype=float)
-    except (OSError, ValueError):
+    except (DatasetUnavailableError, OSError, ValueError):
         return rng.normal(size=(n, m))
 
 

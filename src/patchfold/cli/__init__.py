@@ -10,8 +10,10 @@ from __future__ import annotations
 import typer
 
 from . import bench, compare, datasets, embed, reproduce, view
+from ._usage import OneLineGroup
 
 app = typer.Typer(
+    cls=OneLineGroup,
     help="Manifold learning that compares neighbourhoods, not points.",
     no_args_is_help=True,
     add_completion=False,

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -30,6 +31,17 @@ Impute = Annotated[
     typer.Option(
         help="median: fill missing numbers with it, categories with the most frequent"
     ),
+]
+Cluster = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="spread the work over a Dask cluster: its scheduler's address; local "
+        "starts workers here",
+    ),
+]
+Device = Annotated[
+    str, typer.Option(help="where to compute with torch: cuda, or cuda:1, ...")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="say nothing but errors")]
 AsJson = Annotated[bool, typer.Option("--json", help="say what was done as JSON")]
@@ -65,20 +77,69 @@ def describe(error: BaseException) -> str:
 
 
 @contextmanager
-def one_line_errors() -> Iterator[None]:
+def one_line_errors(interrupted: str = "nothing was written") -> Iterator[None]:
     """Turn bad input into one line and status 2, an interrupt into status 130."""
     try:
         yield
     except (ValueError, OSError, ImportError, MemoryError) as error:
         raise fail(describe(error)) from error
     except KeyboardInterrupt:
-        typer.echo("interrupted; nothing was written", err=True)
+        typer.echo(f"interrupted; {interrupted}", err=True)
         raise typer.Exit(130) from None
+
+
+def find_home(device: str) -> Any:
+    """Return the place for arrays that --device names: NumPy's if none is named."""
+    from .._homes import HERE, find_device
+
+    return find_device(device) if device else HERE
+
+
+@contextmanager
+def spread_over(cluster: str) -> Iterator[Any]:
+    """Spread the work over a cluster, and lend its client; None if none is named."""
+    if not cluster:
+        yield None
+        return
+    from ..cluster.connection import spread
+
+    with spread(cluster) as client:
+        yield client
 
 
 def split_names(text: str) -> tuple[str, ...]:
     """Split a list with commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if text and not names:
+        raise ValueError(f"names are listed with commas. Got {text!r} instead.")
+    return names
+
+
+def check_out(folder: Path) -> None:
+    """Refuse, before any work is done, a folder that could not be made."""
+    for path in (folder, *folder.parents):
+        if path.is_dir():
+            return
+        if path.exists():
+            raise ValueError(f"--out must be a folder. {path} is a file.")
+
+
+def check_nothing_is_lost(source: str, *places: Path | None) -> None:
+    """Refuse to write one file over another that the same command reads or writes."""
+    taken = [Path(source).resolve()] if Path(source).exists() else []
+    for path in filter(None, places):
+        if path.resolve() in taken:
+            raise ValueError(
+                f"{path} is named twice, and would be lost: write to another name or "
+                "folder."
+            )
+        taken.append(path.resolve())
+
+
+def check_jobs(n_jobs: int) -> None:
+    """Refuse what joblib cannot count with."""
+    if n_jobs == 0:
+        raise ValueError("--n-jobs must not be 0; -1 uses every core. Got 0.")
 
 
 def tell(quiet: bool, as_json: bool, record: dict[str, Any], lines: list[str]) -> None:
@@ -88,6 +149,9 @@ def tell(quiet: bool, as_json: bool, record: dict[str, Any], lines: list[str]) -
     elif not quiet:
         for line in lines:
             typer.echo(printable(line))
+
+
+WHOLE_DAY = 24 * 3600.0
 
 
 class Progress:
@@ -101,9 +165,11 @@ class Progress:
         Whether to draw nothing on a terminal too.
     what : str, default=""
         What is going on, written before the bar.
+    even : bool, default=True
+        Whether the pieces of work are much alike, so that a time left can be told.
     """
 
-    def __init__(self, quiet: bool, what: str = "") -> None:
+    def __init__(self, quiet: bool, what: str = "", *, even: bool = True) -> None:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -119,7 +185,10 @@ class Progress:
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TimeRemainingColumn(),
+            *([TimeRemainingColumn()] if even else []),
+            # By the pace since the start: a piece may take longer than the half minute
+            # that counts otherwise.
+            speed_estimate_period=WHOLE_DAY,
             console=Console(stderr=True),
             disable=quiet or not sys.stderr.isatty(),
         )
@@ -127,7 +196,8 @@ class Progress:
         self._part: Any = None
 
     def __enter__(self) -> Callable[[int, int], None]:
-        self._bar.start()
+        if not self._bar.disable:
+            self._bar.start()
         return lambda done, total: self._bar.update(
             self._task, completed=done, total=total
         )
@@ -142,4 +212,5 @@ class Progress:
             self._part = None
 
     def __exit__(self, *error: object) -> None:
-        self._bar.stop()
+        if not self._bar.disable:  # or older versions of rich write an empty line
+            self._bar.stop()

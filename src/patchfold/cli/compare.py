@@ -13,6 +13,7 @@ import typer
 from ._shared import (
     AsJson,
     Categories,
+    Cluster,
     Drop,
     Id,
     Impute,
@@ -21,8 +22,11 @@ from ._shared import (
     Quiet,
     Scale,
     Target,
+    check_nothing_is_lost,
+    check_out,
     one_line_errors,
     split_names,
+    spread_over,
     tell,
 )
 
@@ -30,26 +34,31 @@ if TYPE_CHECKING:
     from ..comparison import Comparison
 
 
+Out = Annotated[Path, typer.Option(help="folder for report.html and scores.csv")]
+Methods = Annotated[str, typer.Option(help="names, with commas; all if not given")]
+Neighbors = Annotated[int, typer.Option(min=1, help="of every method")]
+Splits = Annotated[int, typer.Option(min=2, help="parts, each held out once")]
+Sweep = Annotated[bool, typer.Option(help="score other numbers of neighbours too")]
+MaxSamples = Annotated[
+    int, typer.Option(min=10, help="draw so many from a larger table")
+]
+
+
 def compare(
     source: Input,
-    out: Annotated[Path, typer.Option(help="folder for report.html and scores.csv")],
+    out: Out,
     target: Target = "",
     drop: Drop = "",
     id: Id = "",
-    methods: Annotated[
-        str, typer.Option(help="names, with commas; all if not given")
-    ] = "",
-    neighbors: Annotated[int, typer.Option(min=1, help="of every method")] = 20,
-    splits: Annotated[int, typer.Option(min=2, help="parts, each held out once")] = 5,
-    sweep: Annotated[
-        bool, typer.Option(help="score other numbers of neighbours too")
-    ] = True,
-    max_samples: Annotated[
-        int, typer.Option(min=10, help="draw so many from a larger table")
-    ] = 2000,
+    methods: Methods = "",
+    neighbors: Neighbors = 20,
+    splits: Splits = 5,
+    sweep: Sweep = True,
+    max_samples: MaxSamples = 2000,
     categories: Categories = "one-hot",
     scale: Scale = True,
     impute: Impute = "",
+    cluster: Cluster = "",
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -61,9 +70,10 @@ def compare(
         from .._files import write_text
         from ..comparison import compare as run
 
-        if out.exists() and not out.is_dir():
-            raise ValueError(f"--out must be a folder. {out} is a file.")
-        with Progress(quiet or as_json, "comparing") as advance:
+        check_out(out)
+        check_nothing_is_lost(source, out / "scores.csv", out / "report.html")
+        bar = Progress(quiet or as_json, "comparing")
+        with spread_over(cluster), bar as advance:
             found = run(
                 source,
                 target or None,

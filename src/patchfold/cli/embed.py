@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ._placing import place_out_of_core
 from ._shared import (
     AsJson,
     Categories,
+    Cluster,
+    Device,
     Drop,
     Id,
     Impute,
@@ -21,12 +26,15 @@ from ._shared import (
     Quiet,
     Scale,
     Target,
+    check_nothing_is_lost,
+    find_home,
     one_line_errors,
     split_names,
     tell,
 )
 
 if TYPE_CHECKING:
+    from .._homes import Home
     from ..embedding import Embedded
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -92,34 +100,66 @@ def embed(
     plot: Plot = None,
     model: Model = None,
     fitted: From = None,
+    cluster: Cluster = "",
+    device: Device = "",
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Embed a table: read it, encode its columns, fit, write the coordinates."""
+    roles = {"target": target or None, "id": id or None}
+    settled = {"neighbors": neighbors, "param": param, "drop": drop, "impute": impute}
+    if cluster and fitted is not None:
+        refused = settled | {"plot": plot, "model": model, "device": device}
+        kept = (roles["target"], roles["id"])
+        place_out_of_core(source, out, fitted, cluster, kept, refused, quiet, as_json)
+        return
     with one_line_errors():
         from .._blocks import watch_blocks
         from ..embedding import embed_table, place_table
 
         _check_places(out, plot, model, components)
+        check_nothing_is_lost(source, out, plot, model)
         bar = Progress(quiet or as_json, "placing" if fitted else method)
-        with bar as advance, watch_blocks(partial(_show_part, bar)):
+        watched = watch_blocks(partial(_show_part, bar))
+        home = find_home(device)
+        with _fit_on(cluster, home, bar) as fit, bar as advance, watched:
             if fitted is not None:
-                done = place_table(source, fitted, target=target or None, id=id or None)
+                _check_left_out(settled)
+                done = place_table(source, fitted, **roles, progress=advance, home=home)
             else:
                 done = embed_table(
                     source,
                     method,
                     _parameters(components, neighbors, param or []),
-                    target=target or None,
+                    **roles,
                     drop=split_names(drop),
-                    id=id or None,
                     categories=categories,
                     scale=scale,
                     impute=impute or None,
+                    fit=fit,
                 )
-            advance(1, 1)
+                advance(1, 1)
         written = _write(done, out, plot, model)
     _tell(done, source, written, quiet, as_json)
+
+
+@contextmanager
+def _fit_on(cluster: str, home: Home, bar: Progress) -> Iterator[Any]:
+    """Lend what fits an estimator on a cluster or a device; None if none is named."""
+    if cluster and home.device is not None:
+        raise ValueError("--cluster and --device are two places: name one of them.")
+    if home.device is not None:
+        from .._homes import fit_on
+
+        yield fit_on(home)
+        return
+    if not cluster:
+        yield None
+        return
+    from ..cluster import connect, fit
+
+    with connect(cluster) as client:
+        yield partial(fit, client=client, progress=partial(bar.part, "tasks"))
 
 
 def _show_part(bar: Progress, module: str, done: int, total: int) -> None:
@@ -162,10 +202,20 @@ def _parameters(components: int, neighbors: str, param: list[str]) -> dict[str, 
         params["n_neighbors"] = _value(neighbors)
     for pair in param:
         name, sign, text = pair.partition("=")
-        if not sign:
+        if not sign or not name.strip():
             raise ValueError(f"--param must be NAME=VALUE. Got {pair!r} instead.")
         params[name.strip()] = _value(text.strip())
     return params
+
+
+def _check_left_out(given: dict[str, Any]) -> None:
+    """Refuse what a fitted model has settled already."""
+    settled = [f"--{name}" for name, value in given.items() if value]
+    if settled:
+        raise ValueError(
+            f"--from places samples by the columns and parameters of its model: leave "
+            f"out {', '.join(settled)}."
+        )
 
 
 def _value(text: str) -> Any:

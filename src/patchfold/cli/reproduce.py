@@ -2,92 +2,142 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._shared import Progress, describe, fail, split_names
+from ._shared import (
+    Cluster,
+    Progress,
+    Quiet,
+    check_jobs,
+    check_out,
+    one_line_errors,
+    split_names,
+    spread_over,
+)
+
+if TYPE_CHECKING:
+    from ..evaluation.records import Record, TaskKey
+
+Paper = Annotated[
+    str, typer.Option(help="elap, pelle, klap, isomap-kl, cauchy, or honest: our own")
+]
+Out = Annotated[Path, typer.Option(help="folder for results.csv and the report")]
+Number = Annotated[str, typer.Option(help="its number; all if not given")]
+Datasets = Annotated[
+    str, typer.Option("--datasets", help="names, with commas; all if not given")
+]
+Methods = Annotated[str, typer.Option(help="names, with commas; all if not given")]
+Protocol = Annotated[
+    str,
+    typer.Option(
+        help="published, honest, permuted, noise or outliers; as the paper did if not "
+        "given"
+    ),
+]
+Splits = Annotated[
+    int, typer.Option(min=1, help="train/test splits of an honest protocol")
+]
+Variant = Annotated[str, typer.Option(help="equations or released")]
+Figures = Annotated[
+    bool, typer.Option("--figures", help="the paper's figures, not its tables")
+]
+Jobs = Annotated[int, typer.Option(help="processes; -1 for every core")]
 
 
 def reproduce(
-    paper: Annotated[
-        str,
-        typer.Option(help="elap, pelle, klap, isomap-kl, cauchy, or honest: our own"),
-    ],
-    out: Annotated[Path, typer.Option(help="folder for results.csv and the report")],
-    table: Annotated[str, typer.Option(help="its number; all if not given")] = "",
-    names: Annotated[
-        str, typer.Option("--datasets", help="names, with commas; all if not given")
-    ] = "",
-    methods: Annotated[
-        str, typer.Option(help="names, with commas; all if not given")
-    ] = "",
-    protocol: Annotated[
-        str,
-        typer.Option(
-            help="published, honest, permuted, noise or outliers; as the paper did "
-            "if not given"
-        ),
-    ] = "",
-    splits: Annotated[
-        int, typer.Option(min=1, help="train/test splits of an honest protocol")
-    ] = 10,
-    variant: Annotated[str, typer.Option(help="equations or released")] = "equations",
-    figures: Annotated[
-        bool, typer.Option("--figures", help="the paper's figures, not its tables")
-    ] = False,
-    n_jobs: Annotated[int, typer.Option(help="processes; -1 for every core")] = 1,
-    quiet: Annotated[bool, typer.Option(help="no progress bar, no summary")] = False,
+    paper: Paper,
+    out: Out,
+    table: Number = "",
+    names: Datasets = "",
+    methods: Methods = "",
+    protocol: Protocol = "",
+    splits: Splits = 10,
+    variant: Variant = "equations",
+    figures: Figures = False,
+    n_jobs: Jobs = 1,
+    cluster: Cluster = "",
+    quiet: Quiet = False,
 ) -> None:
     """Run a paper's tables, or figures, again and set ours beside what it printed.
 
     Finished runs are kept: interrupt it, start it again, and it goes on.
     """
-    from ..evaluation.figures import figures_of, run_figures
+    with one_line_errors("what was finished is kept"):
+        from ..evaluation.figures import figures_of, run_figures
+        from ..evaluation.records import read_records
+        from ..evaluation.report import write_report
+        from ..evaluation.runner import RESULTS, run_tasks
+
+        check_out(out)
+        check_jobs(n_jobs)
+        tasks = _tasks(paper, table, names, methods, protocol, splits, variant)
+        if figures and not figures_of(paper):
+            raise ValueError(f"--figures: {paper} has none; leave it out.")
+        jobs = None if cluster else n_jobs
+        with spread_over(cluster), Progress(quiet) as advance:
+            if figures:
+                run_figures(figures_of(paper), out, n_jobs=jobs, progress=advance)
+                records = read_records(out / RESULTS)
+            else:
+                records = run_tasks(tasks, out, n_jobs=jobs, progress=advance)
+        write_report(records, out)
+    if quiet:
+        return
+    if not figures:
+        _tell_lost(tasks, records)
+    made = "figures" if figures else RESULTS
+    typer.echo(f"wrote {out / made}, {out / 'report.md'}, report.html")
+
+
+def _tasks(
+    paper: str,
+    table: str,
+    names: str,
+    methods: str,
+    protocol: str,
+    splits: int,
+    variant: str,
+) -> list[TaskKey]:
+    """List the runs that are asked for; say what there is where a name is unknown."""
     from ..evaluation.methods import VARIANTS
     from ..evaluation.papers import PAPERS
     from ..evaluation.protocols import PROTOCOLS
-    from ..evaluation.records import ResultsLockedError, read_records
-    from ..evaluation.report import write_report
-    from ..evaluation.runner import RESULTS, list_tasks, run_tasks
+    from ..evaluation.runner import list_tasks
 
     _check_known("--paper", paper, PAPERS)
     protocol = protocol or PAPERS[paper].protocol
     _check_known("--protocol", protocol, PROTOCOLS)
     _check_known("--variant", variant, VARIANTS)
-    if figures and not figures_of(paper):
-        raise fail(f"--figures: {paper} has none; leave it out.")
     if table:
         _check_known("--table", table, [t.number for t in PAPERS[paper].tables])
-    try:
-        tasks = list_tasks(
-            paper,
-            tables=(table,) if table else (),
-            datasets=split_names(names),
-            methods=split_names(methods),
-            protocols=PROTOCOLS[protocol],
-            n_splits=splits,
-            variants=("equations", "released") if variant == "released" else (variant,),
-        )
-        with Progress(quiet) as advance:
-            if figures:
-                run_figures(figures_of(paper), out, n_jobs=n_jobs, progress=advance)
-                records = read_records(out / RESULTS)
-            else:
-                records = run_tasks(tasks, out, n_jobs=n_jobs, progress=advance)
-        write_report(records, out)
-    except (ValueError, OSError, MemoryError, ResultsLockedError) as error:
-        raise fail(describe(error)) from error
-    except KeyboardInterrupt:
-        typer.echo("interrupted; what was finished is kept", err=True)
-        raise typer.Exit(130) from None
-    if not quiet:
-        made = "figures" if figures else RESULTS
-        typer.echo(f"wrote {out / made}, {out / 'report.md'}, report.html")
+    return list_tasks(
+        paper,
+        tables=(table,) if table else (),
+        datasets=split_names(names),
+        methods=split_names(methods),
+        protocols=PROTOCOLS[protocol],
+        n_splits=splits,
+        variants=("equations", "released") if variant == "released" else (variant,),
+    )
 
 
 def _check_known(option: str, value: str, known: Iterable[str]) -> None:
     if value not in known:
-        raise fail(f"{option} must be one of {', '.join(known)}. Got {value!r}.")
+        raise ValueError(f"{option} must be one of {', '.join(known)}. Got {value!r}.")
+
+
+def _tell_lost(tasks: list[TaskKey], records: list[Record]) -> None:
+    """Count the runs that have no numbers: a failure is a record, not the end."""
+    asked = set(tasks)
+    status = {r.key: r.status.partition(":")[0] for r in records if r.key in asked}
+    lost = Counter(word for word in status.values() if word != "ok")
+    if lost:
+        listed = ", ".join(f"{count} {word}" for word, count in lost.items())
+        typer.echo(
+            f"of {len(asked)} runs {listed}: the column status says why", err=True
+        )

@@ -33,6 +33,10 @@ def view(
     with one_line_errors():
         from ..atlas import make_table, serve
 
+        if x == y != "" or bool(x) != bool(y):
+            raise ValueError(
+                f"--x and --y must be two columns, or none. Got {x!r} and {y!r}."
+            )
         table, coordinates = make_table(
             embedding,
             data or None,

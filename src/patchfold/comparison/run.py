@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._files import write_text
+from .._pieces import run_pieces
 from ..methods import METHODS, OTHERS, PAPERS, TWINS, Method, find_method, is_installed
 from ..tabular import choose_columns, encode_classes, make_encoder, read_source
 from ..tabular.encoding import describe_columns
+from .planning import Outcome, conclude, plan, plan_control, run_call
 from .record import Findings
 from .report import build_page
-from .scoring import Problem, Result, make_splits, measure, permuted_control, reference
+from .scoring import Problem, Result, make_splits, reference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,6 +110,9 @@ def compare(
     the samples that are then placed by `transform` and classified by their 7 nearest
     training samples. A method that cannot place new samples has none. A supervised
     method is run again under permuted labels.
+
+    `joblib.parallel_config` spreads the work over processes or a cluster; the seconds
+    are then those of fits that had neighbours.
 
     Parameters
     ----------
@@ -211,26 +216,22 @@ def _call(given: dict[str, Any]) -> str:
 def _run(
     chosen: list[Method], problem: Problem, progress: Callable[[int, int], None]
 ) -> list[Result]:
-    controls = [method for method in chosen if method.supervised]
-    pieces = 1 + len(problem.splits)
-    total = pieces * (len(chosen) + len(controls))
-    done = 0
-
-    def advance() -> None:
-        nonlocal done
-        done = min(done + 1, total)
-        progress(done, total)
-
-    progress(0, total)
-    results = []
-    for n, method in enumerate(chosen, start=1):
-        results.append(measure(method, problem, _kind(method), advance))
-        done = n * pieces  # a method that failed, or holds nothing out, ends early
-        progress(done, total)
-    results.append(reference(problem))
-    for method in controls:
-        results.append(permuted_control(method, problem, advance))
-    progress(total, total)
+    plans = [plan(method, problem, _kind(method)) for method in chosen]
+    plans += [plan_control(method, problem) for method in chosen if method.supervised]
+    calls = [call for planned in plans for call in planned.calls]
+    progress(0, len(calls))
+    found: dict[int, Outcome] = {}
+    for place, outcome in run_pieces(run_call, calls):
+        found[place] = outcome
+        progress(len(found), len(calls))
+    results, first = [], 0
+    for planned in plans:
+        last = first + len(planned.calls)
+        results.append(
+            conclude(planned, [found[place] for place in range(first, last)])
+        )
+        first = last
+    results.insert(len(chosen), reference(problem))
     return results
 
 
@@ -310,6 +311,10 @@ def _thin(
                 "out."
             )
             frame = frame[labelled]
+            if frame.empty:
+                raise ValueError(
+                    f"no row has a class in {column!r}: name another target, or none."
+                )
     if len(frame) > most:
         remarks.append(
             f"{most:,} of {len(frame):,} rows were drawn at random (always the same "
@@ -330,7 +335,13 @@ def _classes(target: pd.Series) -> tuple[np.ndarray, list[str]]:
         )
     if len(names) < 2:
         raise ValueError(
-            f"the target {target.name!r} has {len(names)} class, and scores need two."
+            f"the target {target.name!r} has {len(names)} class, and scores need two: "
+            "name another target, or none."
+        )
+    if np.bincount(codes).max() < 2:
+        raise ValueError(
+            f"the target {target.name!r} has another class in each of the "
+            f"{len(codes)} rows, so none can be held out: name another target, or none."
         )
     return codes, names
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -149,45 +149,20 @@ def make_splits(
     return splits
 
 
-def measure(
-    method: Method, problem: Problem, kind: str, advance: Callable[[], None]
-) -> Result:
-    """Embed all samples, then hold out one part after the other.
+@dataclass(frozen=True)
+class Held:
+    """Accuracies on one part that was held out: at each size, and which is its own."""
 
-    Parameters
-    ----------
-    method : Method
-        What to run.
-    problem : Problem
-        On what.
-    kind : str
-        Kind of the result.
-    advance : callable
-        Called after each piece of work: the picture, and each split.
-
-    Returns
-    -------
-    Result
-        With `failure` set if the method raised an error.
-    """
-    result = Result(method.name, method.title, method.remark, kind, method.twin)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            result = _measure_picture(method, problem, result)
-            advance()
-            result = _measure_held_out(method, problem, result, advance)
-        except (ValueError, ArithmeticError, MemoryError, ImportError) as error:
-            first = (str(error).splitlines() or [type(error).__name__])[0]
-            result = replace(result, failure=first)
-    return replace(result, remarks=_told(caught))
+    own: int | None
+    sizes: list[int]
+    accuracies: list[float]
 
 
-def _told(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
+def tell_warnings(caught: Sequence[tuple[type[Warning], str]]) -> tuple[str, ...]:
     """Tell the first warning of each kind, and how many more there were."""
     kinds: dict[type[Warning], list[str]] = {}
-    for warning in caught:
-        kinds.setdefault(warning.category, []).append(str(warning.message))
+    for category, message in caught:
+        kinds.setdefault(category, []).append(message)
     return tuple(
         first + (f" (And {len(more)} more like this, in other fits.)" if more else "")
         for first, *more in kinds.values()
@@ -201,44 +176,24 @@ def reference(problem: Problem) -> Result:
     )
     if problem.y is None:
         return result
-    scores = [_accuracy(s, s.train, s.test) for s in problem.splits]
-    mean, error = _mean_and_error(scores)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        scores = [_accuracy(s, s.train, s.test) for s in problem.splits]
+        width = silhouette(problem.X, problem.y)
+    mean, error = mean_and_error(scores)
     return replace(
         result,
-        silhouette=silhouette(problem.X, problem.y),
+        silhouette=width,
         held_out=mean,
         held_out_error=error,
+        remarks=tell_warnings([(w.category, str(w.message)) for w in caught]),
     )
 
 
-def permuted_control(
-    method: Method, problem: Problem, advance: Callable[[], None]
-) -> Result:
-    """Measure a supervised method under shuffled labels: what leaks, shows here."""
-    assert problem.y is not None
-    rng = np.random.default_rng(0)
-    splits = [
-        replace(s, y_train=rng.permutation(s.y_train), y_test=rng.permutation(s.y_test))
-        for s in problem.splits
-    ]
-    shuffled = replace(
-        problem, y=rng.permutation(problem.y), splits=splits, sweep=False
-    )
-    found = measure(method, shuffled, "control", advance)
-    return replace(
-        found,
-        name=f"{method.name}-permuted",
-        title=f"{method.title}, labels permuted",
-        remark="control: what is left when the labels mean nothing",
-        twin="",
-        curve=None,
-    )
-
-
-def _estimator(method: Method, problem: Problem) -> Any:
+def _estimator(method: Method, n_neighbors: int) -> Any:
     params = dict(method.compared)
     if method.sizes and isinstance(method.sizes[0], int):
-        params["n_neighbors"] = problem.n_neighbors
+        params["n_neighbors"] = n_neighbors
     return method.make(**params)
 
 
@@ -246,15 +201,16 @@ def _labels(method: Method, y: np.ndarray | None) -> np.ndarray | None:
     return y if method.supervised else None
 
 
-def _measure_picture(method: Method, problem: Problem, result: Result) -> Result:
+def measure_picture(method: Method, problem: Problem, result: Result) -> Result:
+    """Embed all samples, and add the picture and its scores to a result."""
     X, y = problem.X, problem.y
-    model = _estimator(method, problem)
+    model = _estimator(method, problem.n_neighbors)
     start = time.perf_counter()
     embedding = model.fit_transform(X, _labels(method, y))
     seconds = time.perf_counter() - start
     curve = None
     if y is None and problem.sweep and method.sizes:
-        _, sizes = _sizes(method, model, problem, len(X))
+        _, sizes = _sizes(method, model, len(X), problem.sweep)
         fits = fit_sweep(model, X, n_neighbors=sizes)
         scores = [_trust(X, fitted.embedding_) for fitted in fits]
         curve = Curve(sizes, scores, [np.nan] * len(sizes))
@@ -269,30 +225,22 @@ def _measure_picture(method: Method, problem: Problem, result: Result) -> Result
     )
 
 
-def _measure_held_out(
-    method: Method, problem: Problem, result: Result, advance: Callable[[], None]
-) -> Result:
-    """Score at the method's own size, and along the curve on the same splits."""
-    model = _estimator(method, problem)
-    if not problem.splits:
-        return result
+def hold_out(
+    method: Method, split: Split, fewest: int, n_neighbors: int, sweep: bool
+) -> Held | None:
+    """Score one split at the method's own size, and along the curve.
+
+    None if the method cannot place new samples. `fewest` is the size of the smallest
+    training part: all are scored at the same neighbourhood sizes.
+    """
+    model = _estimator(method, n_neighbors)
     if not hasattr(model, "transform"):
-        return replace(result, remark=f"{result.remark}; cannot place new samples")
+        return None
     own: int | None = None
     sizes: list[int] = []
     if method.sizes:
-        fewest = min(len(split.train) for split in problem.splits)
-        own, sizes = _sizes(method, model, problem, fewest)
-    rows = []
-    for split in problem.splits:
-        rows.append(list(_accuracies(method, model, split, sizes)))
-        advance()
-    pairs = [_mean_and_error(column) for column in zip(*rows, strict=True)]
-    mean, error = pairs[sizes.index(own) if own else 0]
-    curve = None
-    if len(sizes) > 1:
-        curve = Curve(sizes, [pair[0] for pair in pairs], [pair[1] for pair in pairs])
-    return replace(result, held_out=mean, held_out_error=error, curve=curve)
+        own, sizes = _sizes(method, model, fewest, sweep)
+    return Held(own, sizes, list(_accuracies(method, model, split, sizes)))
 
 
 def _accuracies(
@@ -309,12 +257,10 @@ def _accuracies(
         yield _accuracy(split, fitted.embedding_, fitted.transform(split.test))
 
 
-def _sizes(
-    method: Method, model: Any, problem: Problem, n: int
-) -> tuple[int, list[int]]:
+def _sizes(method: Method, model: Any, n: int, sweep: bool) -> tuple[int, list[int]]:
     """Return the size a method has by itself among n samples, and all to be tried."""
     own = min(resolve_n_neighbors(model.n_neighbors, n), n - 1)
-    if not problem.sweep:
+    if not sweep:
         return own, [own]
     counts = [
         resolve_n_neighbors(size, n)
@@ -329,7 +275,8 @@ def _accuracy(split: Split, train: np.ndarray, test: np.ndarray) -> float:
     return score_classifiers(["KNN"], train, split.y_train, test, split.y_test)["KNN"]
 
 
-def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """Return the mean of some scores, and its standard error."""
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
     return float(np.mean(values)), spread / len(values) ** 0.5
 

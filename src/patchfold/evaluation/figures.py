@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from joblib import Parallel, delayed
-
+from .._pieces import run_pieces
 from .._version import __version__
 from ..datasets import DatasetUnavailableError, make_letter, make_shape
 from .figure_panels import (
@@ -95,10 +94,9 @@ def run_figures(
     if progress is not None:
         progress(finished, len(wanted))
     published = published_numbers()
-    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(make_figure)(name, published) for name in missing
-    )
-    for record in results:
+    for _, record in run_pieces(
+        lambda name: make_figure(name, published), missing, n_jobs=n_jobs
+    ):
         write_figure(record, folder)
         records[record.name] = record
         finished += 1

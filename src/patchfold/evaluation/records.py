@@ -20,7 +20,7 @@ from typing import IO, Any, Self
 from .._files import remove_litter, write_text
 
 
-class ResultsLockedError(RuntimeError):
+class ResultsLockedError(OSError):
     """Another run is writing to the same folder."""
 
 

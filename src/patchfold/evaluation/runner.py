@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
 
+from .._pieces import run_pieces
+from .._validation import check_magnitude
 from .._version import __version__
 from ..datasets import DatasetUnavailableError, load
 from .honest import LeftOutError
@@ -141,10 +142,9 @@ def run_tasks(
         finished = len(wanted) - len(missing)
         if progress is not None:
             progress(finished, len(wanted))
-        results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-            delayed(run_task)(task, published) for task in missing
-        )
-        for records in results:
+        for _, records in run_pieces(
+            lambda task: run_task(task, published), missing, n_jobs=n_jobs
+        ):
             file.append(records)
             finished += 1
             if progress is not None:
@@ -216,6 +216,12 @@ def _scores(
     dataset = load(task.dataset, download=False)
     labelled = dataset.target >= 0
     X, y = dataset.data[labelled], dataset.target[labelled]
+    if len(np.unique(y)) < 2:
+        raise ValueError(
+            f"{task.dataset} has {len(np.unique(y))} class in {len(y)} labelled rows, "
+            "and every score needs two"
+        )
+    check_magnitude(np.nan_to_num(X))
     X = np.where(np.isnan(X) & dataset.categorical, -1.0, X)
     sizes, width = paper.n_neighbors, 1.0
     for table in tables:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ..labels import sortable_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,21 +51,25 @@ def check_points(
     table: Any, components: tuple[int, int], *, name: str = "embedding"
 ) -> np.ndarray:
     """Return two columns of a table; errors call it by `name`."""
-    table = np.asarray(table, dtype=float)
+    try:
+        table = np.asarray(table, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a table of numbers: {error}.") from error
     if table.ndim != 2 or table.shape[0] == 0 or table.shape[1] < 2:
         remedy = ": embed with n_components=2" if name == "embedding" else ""
         raise ValueError(
             f"{name} must have one row per sample and two columns or more. Got shape "
             f"{table.shape} instead{remedy}."
         )
-    if len(components) != 2 or not all(
-        -table.shape[1] <= c < table.shape[1] for c in components
+    shown = list(components) if np.iterable(components) else [components]
+    if len(shown) != 2 or not all(
+        isinstance(c, Integral) and -table.shape[1] <= c < table.shape[1] for c in shown
     ):
         raise ValueError(
             f"components must name two of the {table.shape[1]} columns of {name}. Got "
             f"{components!r} instead."
         )
-    points = table[:, list(components)]
+    points = table[:, shown]
     if not np.isfinite(points).all():
         bad = int((~np.isfinite(points).all(axis=1)).sum())
         raise ValueError(f"{name} has {bad} rows that are not finite numbers.")
@@ -70,20 +77,21 @@ def check_points(
 
 
 def group_classes(
-    labels: Any, class_names: Any, n_samples: int
+    labels: Any, class_names: Any, n_samples: int, *, name: str = "embedding"
 ) -> list[tuple[np.ndarray, str | None, str, str]]:
-    """Return rows, name, colour and marker of every class, in drawing order."""
+    """Return rows, name, colour and marker of every class, in drawing order.
+
+    Errors call the table of the samples by `name`.
+    """
     if labels is None:
         return [(np.arange(n_samples), None, COLORS[0], "o")]
     labels = np.asarray(labels)
     if labels.shape != (n_samples,):
         raise ValueError(
-            f"labels must have one entry for each of the {n_samples} rows of embedding."
-            f" Got shape {labels.shape} instead."
+            f"labels must have one entry for each of the {n_samples} rows of {name}. "
+            f"Got shape {labels.shape} instead."
         )
-    unlabelled = np.zeros(n_samples, dtype=bool)
-    if np.issubdtype(labels.dtype, np.number):
-        unlabelled = labels == -1
+    labels, unlabelled = sortable_labels(labels, "labels")
     classes = np.unique(labels[~unlabelled])
     if len(classes) > MAX_CLASSES:
         raise ValueError(

@@ -60,7 +60,7 @@ def plot_order(
     >>> [text.get_text() for text in ax.texts]
     ['1', '57']
     """
-    points = check_points(points, (0, 1))
+    points = check_points(points, (0, 1), name="points")
     order = np.asarray(order)
     n = len(points)
     if order.shape != (n,) or not np.array_equal(np.sort(order), np.arange(n)):

@@ -7,12 +7,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_array
 
+from .._validation import Float, Fraction, Integer, check_magnitude, check_parameter
+from ..estimators._parameters import COMMON_RULES
 from ..neighbors import find_neighbors, resolve_n_neighbors
 from ..patches import fit_patches, mean_variance
 from ._style import GREY, check_points, group_classes, new_axes, show_legend, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+RULES = {
+    "n_neighbors": (Integer(1), Fraction()),
+    "n_std": Float(0, open_low=True),
+    **{
+        name: COMMON_RULES[name]
+        for name in (
+            "include_center",
+            "covariance",
+            "n_directions",
+            "shrinkage",
+            "ridge",
+        )
+    },
+}
+"""What the numbers and words among the arguments may be."""
 
 CORNERS = 72
 """Corners of the polygon that stands for an ellipse."""
@@ -90,9 +108,11 @@ def plot_patches(
     >>> sum(len(part.get_paths()) for part in ax.collections[1::2])
     30
     """
+    _check(n_neighbors=n_neighbors, n_std=n_std, **settings)
     X = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
+    check_magnitude(X)
     points = check_points(X, components, name="X")
-    groups = group_classes(labels, class_names, len(X))
+    groups = group_classes(labels, class_names, len(X), name="X")
     chosen = _choose(samples, points)
     found = find_neighbors(X, resolve_n_neighbors(n_neighbors, len(X)))
     patches = fit_patches(
@@ -129,12 +149,21 @@ def plot_patches(
     return ax
 
 
+def _check(**given: Any) -> None:
+    """Raise an error for what no patch, or no ellipse, can be made with."""
+    for name, value in given.items():
+        if name not in RULES:
+            raise TypeError(
+                f"plot_patches has no argument {name!r}. It has {', '.join(RULES)}."
+            )
+        check_parameter(name, value, RULES[name], "plot_patches")
+
+
 def _choose(samples: Any, points: np.ndarray) -> np.ndarray:
     """Return the positions asked for, or so many that are spread over the points."""
     n = len(points)
     if isinstance(samples, int | np.integer):
-        if samples < 1:
-            raise ValueError(f"samples must be 1 or more. Got {samples} instead.")
+        check_parameter("samples", samples, Integer(1), "plot_patches")
         return _spread(points, min(int(samples), n))
     chosen = np.asarray(samples)
     if (

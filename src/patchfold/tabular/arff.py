@@ -166,6 +166,8 @@ def _levels(kind: str) -> list[str]:
         place, sign = level.end(), level[4]
         if level[3] is None or level[3].strip():
             levels.append(_plain(level))
+    if len(levels) == 1 and not any(sign in kind[:place] for sign in ",'\""):
+        levels = levels[0].split()  # {a b c}: without a comma, blanks stand between
     rest = kind[place:].lstrip()
     return levels if not rest or rest.startswith("%") else []
 

@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._validation import LARGEST
+
 if TYPE_CHECKING:
     import pandas as pd
 
 FREE_TEXT = 20
 """A column of words with more levels than this, and a level for every other row, is
 taken for names or free text, not for a category."""
+
+MIXED = (10, 3, 0.05)
+"""A column with at least so many different numbers, and at most so many different
+words in at most such a share of its rows, is numbers with a mistake, no category."""
 
 LONGEST_WORD = 60
 """Characters of a name or level that a message shows."""
@@ -99,6 +105,8 @@ def choose_columns(
     """
     drop = tuple(drop)
     _check_names(frame, target, drop, id)
+    if len(frame) < 2:
+        raise ValueError(f"a table must have two rows or more. Got {len(frame)}.")
     left_out = dict.fromkeys(drop, "as asked")
     numbers, categories, features = [], [], {}
     levels: dict[str, tuple[str, ...]] = {}
@@ -111,6 +119,7 @@ def choose_columns(
             left_out[name] = "empty" if present.empty else "constant"
         elif _is_number(column):
             features[name] = as_number(column, name)
+            _check_spread(features[name], name)
             numbers.append(name)
         else:
             features[name], levels[name] = as_category(column, name)
@@ -157,11 +166,7 @@ def match_columns(frame: pd.DataFrame, encoder: Any) -> tuple[pd.DataFrame, list
     """
     import pandas as pd
 
-    absent = [name for name in encoder.feature_names_in_ if name not in frame.columns]
-    if absent:
-        raise ValueError(
-            f"the model was fitted with columns that are not here: {_listed(absent)}."
-        )
+    require_columns(encoder, frame.columns)
     features, remarks, imputes = {}, [], False
     for kind, steps, names in encoder.transformers_:
         imputes |= kind != "remainder" and "impute" in steps.named_steps
@@ -189,20 +194,54 @@ def match_columns(frame: pd.DataFrame, encoder: Any) -> tuple[pd.DataFrame, list
     return table, remarks
 
 
+def require_columns(encoder: Any, names: Iterable[str]) -> None:
+    """Raise ValueError if a table lacks columns that a fitted encoder knows."""
+    known = set(names)
+    absent = [name for name in encoder.feature_names_in_ if name not in known]
+    if absent:
+        raise ValueError(
+            f"the model was fitted with columns that are not here: {_listed(absent)}."
+        )
+
+
 def as_number(column: pd.Series, name: str) -> pd.Series:
     """Return a column as floats, NaN where missing."""
     import pandas as pd
 
+    _refuse_dates(column, name)
     try:
         values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError):
-        raise ValueError(f"column {name!r} must have numbers only.") from None
+        text = column.dropna().astype(str)
+        words = text[pd.to_numeric(text, errors="coerce").isna()]
+        raise ValueError(
+            f"column {name!r} must have numbers only. Got {_listed(words[:1].tolist())}"
+            f"{f' and {len(words) - 1} more' if len(words) > 1 else ''} instead."
+        ) from None
     infinite = int(np.isinf(values).sum())
     if infinite:
         raise ValueError(
             f"column {name!r} has {infinite} infinite cells; leave it out (--drop)."
         )
+    largest = float(np.nanmax(np.abs(values), initial=0))
+    if largest > LARGEST:
+        raise ValueError(
+            f"column {name!r} has a value of size {largest:.3g}, and more than "
+            f"{LARGEST:g} cannot be squared: write it in another unit, or leave it "
+            "out (--drop)."
+        )
     return pd.Series(values, index=column.index)
+
+
+def _check_spread(values: pd.Series, name: str) -> None:
+    """Refuse numbers that differ, but whose squared differences are all 0."""
+    widest = float(values.max() - values.min())
+    if 0 < widest < 1 / LARGEST:
+        raise ValueError(
+            f"column {name!r} varies by {widest:.3g} at most, and less than "
+            f"{1 / LARGEST:g} is 0 when squared: write it in another unit, or leave "
+            "it out (--drop)."
+        )
 
 
 def as_category(
@@ -214,17 +253,15 @@ def as_category(
     """
     from ..datasets._record import order_levels
 
-    if column.dtype.kind in "mM":
-        raise ValueError(
-            f"column {name!r} has dates; leave it out (--drop {_typed(name)}) or turn "
-            "it into a number."
-        )
+    _refuse_dates(column, name)
     text = column.astype(object).map(str, na_action="ignore")
     declared = getattr(column, "cat", None)
     if declared is not None:
         levels = tuple(str(level) for level in declared.categories)
     else:
         levels = order_levels(list(text.dropna().unique()))
+        if not free:
+            _refuse_mixed(text.dropna(), levels, name)
     n_rows = int(text.notna().sum())
     if not free and len(levels) > max(FREE_TEXT, n_rows / 2):
         raise ValueError(
@@ -233,6 +270,32 @@ def as_category(
             f"(--drop {_typed(name)})."
         )
     return text, levels
+
+
+def _refuse_dates(column: pd.Series, name: str) -> None:
+    if column.dtype.kind in "mM":
+        raise ValueError(
+            f"column {name!r} has dates; leave it out (--drop {_typed(name)}) or turn "
+            "it into a number."
+        )
+
+
+def _refuse_mixed(text: pd.Series, levels: tuple[str, ...], name: str) -> None:
+    """Refuse numbers with a few words among them, which would be levels in silence."""
+    import pandas as pd
+
+    named = pd.Series(levels)
+    words = named[pd.to_numeric(named, errors="coerce").isna()].tolist()
+    rows = int(text.isin(words).sum())
+    fewest, most, share = MIXED
+    if len(levels) - len(words) < fewest or len(words) > most:
+        return
+    if 0 < rows <= share * len(text):
+        raise ValueError(
+            f"column {name!r} has numbers, and in {rows} of {len(text)} rows "
+            f"{_listed(words)}: write a number there, or nothing if it is missing, "
+            f"or leave the column out (--drop {_typed(name)})."
+        )
 
 
 def refuse_missing(features: pd.DataFrame) -> None:
@@ -261,7 +324,7 @@ def _check_names(
         if name is not None and name not in frame.columns:
             raise ValueError(
                 f"{role}: there is no column {name!r}. There are "
-                f"{_listed(list(frame.columns))}."
+                f"{_listed(list(frame.columns)) or 'none'}."
             )
     if target is not None and target == id:
         raise ValueError(f"column {target!r} cannot be both the target and the id.")

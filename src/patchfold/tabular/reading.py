@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files import check_growth, read_bytes
+from .._files import read_bytes
 from .._memory import require_memory
 from ..datasets import DatasetUnavailableError, load
 from .arff import parse_arff
-from .delimited import MAX_COLUMNS, MAX_NAME, TOO_WIDE, parse_csv
+from .delimited import MAX_NAME, parse_csv
+from .parquet import REMEDY, read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BYTES_PER_CELL = 8
-"""What a number takes in memory."""
-
 BYTES_PER_BYTE = 12
 """What a byte of a text file takes at the peak: empty cells become numbers."""
-
-REMEDY = "Cut it into parts, or give arrays to the estimators in Python."
-
-MAX_FILES = 10_000
-"""Files and folders in a folder of Parquet files."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +108,22 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     reader = _reader(path)
     if reader is None:
         raise ValueError(f"{path}: the name must end in {', '.join(READERS)}.")
-    try:
+    with name_file(path):
         frame = reader(path)
+    if frame.empty:
+        raise ValueError(f"{path} has no rows or no columns.")
+    frame.columns = frame.columns.map(str)
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise ValueError(f"{path} has more than one column named {twice[0]!r}.")
+    return frame.reset_index(drop=True)
+
+
+@contextmanager
+def name_file(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with a file into a ValueError that names it, in one line."""
+    try:
+        yield
     except FileNotFoundError:
         raise ValueError(f"{path} does not exist.") from None
     except OSError as error:
@@ -127,13 +134,6 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
         raise ValueError(f"{path} cannot be read: {words.rstrip('.')}.") from None
     except Exception as error:  # pandas and pyarrow raise anything on nonsense
         raise ValueError(f"{path} cannot be read: {_first_line(error)}.") from error
-    if frame.empty:
-        raise ValueError(f"{path} has no rows or no columns.")
-    frame.columns = frame.columns.map(str)
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise ValueError(f"{path} has more than one column named {twice[0]!r}.")
-    return frame.reset_index(drop=True)
 
 
 def _first_line(error: Exception) -> str:
@@ -177,90 +177,12 @@ def _read_arff(path: Path) -> pd.DataFrame:
     return parse_arff(_read_text(path))
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
-    try:
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise ValueError(
-            'Parquet needs pyarrow: pip install "patchfold[cli]"'
-        ) from None
-    schemas, rows, size, grown = [], 0, 0, 0
-    for file in _parquet_files(path):
-        about = pq.read_metadata(file)
-        schemas.append(about.schema.to_arrow_schema())
-        rows += about.num_rows
-        size += file.stat().st_size
-        groups = range(about.num_row_groups)
-        grown += sum(about.row_group(g).total_byte_size for g in groups)
-    words = _check_parquet(schemas)
-    cells = rows * len(schemas[0])
-    width = max(sum(map(_width, schema.types)) for schema in schemas)
-    check_growth(size, grown + rows * width, "write it as CSV")
-    require_memory(BYTES_PER_CELL * cells, f"a table of {cells:,} cells", REMEDY)
-    # As dictionaries, or a long text that stands in every row would be copied to each.
-    frame = pq.read_table(path, read_dictionary=words).to_pandas()
-    for name in frame.columns.intersection(words):
-        frame[name] = frame[name].astype(object)
-    return frame
-
-
-def _parquet_files(path: Path) -> list[Path]:
-    """Return a file, or those of a folder that is partitioned by values of columns."""
-    if not path.is_dir():
-        if path.exists() and not path.is_file():
-            raise ValueError("it is not a file")
-        return [path]
-    found = list(itertools.islice(path.rglob("*"), MAX_FILES + 1))
-    if len(found) > MAX_FILES:
-        raise ValueError(f"the folder holds more than {MAX_FILES:,} files and folders")
-    if any(f.is_symlink() or not (f.is_file() or f.is_dir()) for f in found):
-        raise ValueError("the folder holds links, pipes or devices, not only files")
-    files = [
-        file
-        for file in sorted(found)
-        if file.is_file()
-        # What begins so is about the table, and pyarrow skips it.
-        and not any(part[0] in "._" for part in file.relative_to(path).parts)
-    ]
-    if not files:
-        raise ValueError("the folder holds no Parquet files")
-    return files
-
-
-def _width(kind: Any) -> int:
-    """Return the bytes that a cell of an Arrow type takes."""
-    from pyarrow import types
-
-    if types.is_integer(kind) or types.is_floating(kind):
-        return int(kind.bit_width) // 8
-    return 1 if types.is_boolean(kind) else BYTES_PER_CELL
-
-
-def _check_parquet(schemas: list[Any]) -> list[str]:
-    """Refuse what cannot be a table of samples, and return the columns of text."""
-    from pyarrow import types
-
-    schema = schemas[0]
-    if len(schema) > MAX_COLUMNS:
-        raise ValueError(f"it has {len(schema):,} columns, and {TOO_WIDE}")
-    if any(len(name) > MAX_NAME for name in schema.names):
-        raise ValueError(f"the name of a column has more than {MAX_NAME:,} characters")
-    # pyarrow would call missing what a file lacks of the first one's columns.
-    if any(other.names != schema.names for other in schemas):
-        raise ValueError("the files in the folder have different columns")
-    for field in schema:
-        if types.is_nested(field.type):
-            raise ValueError(f"column {field.name!r} holds {field.type}, not one value")
-    kinds = (types.is_string, types.is_large_string, types.is_binary)
-    return [f.name for f in schema if any(is_kind(f.type) for is_kind in kinds)]
-
-
 READERS = {
     ".csv": _read_csv,
     ".csv.gz": _read_csv,
     ".tsv": _read_csv,
     ".tsv.gz": _read_csv,
-    ".parquet": _read_parquet,
+    ".parquet": read_parquet,
     ".arff": _read_arff,
 }
 

@@ -1,0 +1,145 @@
+"""An address -> a client of the Dask scheduler there, or of workers started here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from joblib import cpu_count, parallel_config
+
+from ..exceptions import ClusterError
+
+LOCAL = "local"
+"""The address that starts workers on this machine."""
+
+PATIENCE = 10.0
+"""Seconds a scheduler has to answer, and to find a worker."""
+
+
+def require_dask() -> Any:
+    """Return the module `dask.distributed`, or say what to install.
+
+    Raises
+    ------
+    ImportError
+    """
+    try:
+        import dask.distributed as distributed
+    except ImportError as error:
+        raise ImportError(
+            'A cluster needs Dask: pip install "patchfold[cluster]".'
+        ) from error
+    return distributed
+
+
+@contextmanager
+def connect(address: str = LOCAL, *, n_workers: int | None = None) -> Iterator[Any]:
+    """Lend a client of a cluster, and take it back.
+
+    Parameters
+    ----------
+    address : str, default="local"
+        Where the scheduler listens, as in "tcp://10.0.0.1:8786"; or "local", which
+        starts workers on this machine and ends them afterwards.
+    n_workers : int or None, default=None
+        Workers to start here, of one thread each; None is one for every core.
+
+    Yields
+    ------
+    dask.distributed.Client
+        It is the default client as long as it is lent.
+
+    Raises
+    ------
+    ClusterError
+        If no scheduler answers, or it has no workers.
+
+    See Also
+    --------
+    fit : Has an example.
+    """
+    distributed = require_dask()
+    if address != LOCAL:
+        with _only_errors_of_ours(), _reach(distributed, address) as client:
+            yield client
+        return
+    with (
+        _only_errors_of_ours(),
+        distributed.LocalCluster(
+            n_workers=n_workers or cpu_count(),
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def spread(address: str) -> Iterator[Any]:
+    """Let joblib spread its work over a cluster.
+
+    Parameters
+    ----------
+    address : str
+        As in `connect`.
+
+    Yields
+    ------
+    dask.distributed.Client
+    """
+    with (
+        connect(address) as client,
+        parallel_config("dask", client=client, n_jobs=-1),
+        explain_deaths(),
+    ):
+        yield client
+
+
+@contextmanager
+def explain_deaths() -> Iterator[None]:
+    """Say in words what it means that a task ended all workers it was given to."""
+    try:
+        yield
+    except require_dask().KilledWorker as error:
+        raise ClusterError(
+            "a task ended every worker that tried it, most likely for want of memory: "
+            "give workers more of it, or fewer threads each."
+        ) from error
+
+
+@contextmanager
+def _only_errors_of_ours() -> Iterator[None]:
+    """Keep Dask from telling of workers that end: what matters becomes an error."""
+    levels = {h: h.level for h in logging.getLogger("distributed").handlers}
+    for handler in levels:
+        handler.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for handler, level in levels.items():
+            handler.setLevel(level)
+
+
+def _reach(distributed: Any, address: str) -> Any:
+    """Return a client of a scheduler that is there and has workers."""
+    try:
+        client = distributed.Client(address, timeout=PATIENCE)
+    except (OSError, ValueError, TypeError) as error:
+        raise ClusterError(
+            f"no Dask scheduler answers at {address!r} within {PATIENCE:g} s. Start "
+            "one (dask scheduler) and give its address, as in tcp://10.0.0.1:8786; or "
+            "'local', to start workers here."
+        ) from error
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError as error:
+        client.close()
+        raise ClusterError(
+            f"the Dask scheduler at {address!r} has no workers. Start some "
+            f"(dask worker {address})."
+        ) from error
+    return client
