@@ -3,7 +3,7 @@
     python benchmarks/cluster.py --rows 10_000_000 --folder somewhere/with/4/GB
 
 makes a Parquet file of 20 features, fits ELAP to 10,000 rows of the same kind, and
-places the file's rows with two workers, then a twentieth of them with one and with two:
+places the file's rows with two workers, then a fifth of them with one and with two:
 the growth. Rows per second are given by the clock and by the processor, because a
 machine is seldom idle.
 """
@@ -108,7 +108,7 @@ def main() -> None:
     done = embed_table(str(folder / "train.parquet"), "elap", params)
     save_model(done.pipeline, model, **done.about)
     write_rows(big, args.rows, 2)
-    write_rows(part, args.rows // 20, 2)
+    write_rows(part, args.rows // 5, 2)
     print(f"patchfold {pf.__version__}, {os.cpu_count()} cores, {os.getloadavg()} busy")
     print(f"table of {big.stat().st_size / 2**20:,.0f} MiB")
     print(

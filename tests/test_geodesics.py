@@ -48,7 +48,9 @@ GRAPHS = dict(graphs())
 @pytest.mark.parametrize("name", GRAPHS)
 def test_paths_are_those_of_scipy(name):
     graph = GRAPHS[name]
-    np.testing.assert_allclose(geodesics(graph), dijkstra(graph), rtol=1e-12)
+    short = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
+    theirs = dijkstra(sp.csr_array((graph.data, *short)))  # 1.13 takes no others
+    np.testing.assert_allclose(geodesics(graph), theirs, rtol=1e-12)
 
 
 def test_what_no_path_reaches_is_infinitely_far():

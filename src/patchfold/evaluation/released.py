@@ -213,7 +213,8 @@ def klap_released(
     >>> from sklearn.preprocessing import scale
     >>> from patchfold.evaluation.released import klap_released
     >>> X, y = load_iris(return_X_y=True)
-    >>> round(silhouette_score(klap_released(scale(X), y, t=0.1), y), 2)  # paper: .653
+    >>> embedding = klap_released(scale(X), y, t=0.1)
+    >>> round(float(silhouette_score(embedding, y)), 2)  # paper: .653
     0.65
     """
     samples, neighbors = _prepare(X, n_neighbors, n_components, t)

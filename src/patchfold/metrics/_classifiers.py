@@ -120,9 +120,10 @@ def _quadratic_discriminant(
     if counts.min() > 1:
         with warnings.catch_warnings():  # scikit-learn before 1.8 only warned
             warnings.filterwarnings("error", "Variables are collinear")
+            warnings.filterwarnings("error", "The covariance matrix of class")
             try:
                 return classifier.fit(train, y_train).predict(test)
-            except (np.linalg.LinAlgError, UserWarning):
+            except (np.linalg.LinAlgError, UserWarning, RuntimeWarning):
                 pass
     scores = [
         _log_density(train[y_train == c], test) + np.log(count / len(train))

@@ -38,7 +38,7 @@ def factorize(matrix: sp.csc_array, *, pivot: float) -> Any:
     """
     # Older versions of OpenBLAS wait forever for a buffer where memory has ended, so it
     # gets its own before the factors take the rest.
-    dgemm(1.0, np.ones((64, 64)), np.ones((64, 64)))
+    dgemm(1.0, np.ones((128, 128)), np.ones((128, 128)))
     try:
         return splu(
             matrix,
