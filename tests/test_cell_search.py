@@ -158,3 +158,27 @@ def test_a_sweep_searches_its_cells_once(model):
     (swept,) = pf.fit_sweep(pf.elap(**settings), X, n_neighbors=[K])
     assert (swept.graph_.indices == model.graph_.indices).all()
     np.testing.assert_allclose(swept.graph_.data, model.graph_.data, rtol=1e-9)
+
+
+def recall_of(found, true):
+    return (found[:, :, None] == true[:, None]).any(axis=2).mean()
+
+
+@pytest.mark.parametrize("far", [5, 20, 1e3, 1e8, 1e100])
+def test_queries_far_out_are_compared_with_everybody(far):
+    # Cells were measured on samples; out there they would hold the wrong ones.
+    Z = np.random.default_rng(0).normal(size=(4000, 3))
+    queries = Z[:100] + far * np.array([1, 0.3, -0.5])
+    search = choose_search("approximate", Z, 8)
+    found = find_query_neighbors(queries, Z, 8, search=search).indices
+    true = find_query_neighbors(queries, Z, 8).indices
+    assert recall_of(found, true) > 0.97
+
+
+@pytest.mark.parametrize("outlier", [1e3, 1e10, 1e20, 1e100])
+def test_an_outlier_does_not_cost_the_others_their_neighbours(outlier):
+    Z = np.random.default_rng(1).normal(size=(3000, 3))
+    Z[5] = outlier
+    found = find_neighbors(Z, 8, algorithm="approximate").indices
+    true = find_neighbors(Z, 8, algorithm="exact").indices
+    assert recall_of(found, true) > 0.97

@@ -153,3 +153,10 @@ def test_a_model_does_not_follow_changes_of_the_array_it_was_fitted_on(wine):
     before = model.transform(wine[0][:3] + 0.1)
     X *= 2
     np.testing.assert_array_equal(model.transform(wine[0][:3] + 0.1), before)
+
+
+def test_a_sample_beyond_all_numbers_is_refused_not_placed_nowhere():
+    X = np.random.default_rng(0).normal(size=(60, 3)) * 1e-60
+    model = pf.PatchEigenmaps(n_neighbors=10, dissimilarity="euclidean").fit(X)
+    with pytest.raises(ValueError, match=r"1 of 2 samples are too far .*units\.$"):
+        model.transform(np.vstack([X[:1], np.full((1, 3), 1e100)]))

@@ -303,3 +303,21 @@ def test_a_device_that_is_not_there_is_one_line(tmp_path):
     assert told.exit_code == 2
     assert "device='moon' cannot be used here" in told.output
     assert not (tmp_path / "a.csv").exists()
+
+
+@pytest.mark.parametrize("make", [pf.PatchLLE, pf.CauchyEmbedding, pf.PatchEigenmaps])
+def test_short_floats_are_taken_and_returned(make):
+    X = torch.randn(80, 3, generator=torch.Generator().manual_seed(0)).bfloat16()
+    model = make(n_neighbors=10).fit(X)
+    placed = model.transform(X[:3] + 0.5)
+    assert placed.dtype == model.embedding_.dtype == torch.bfloat16
+    assert torch.isfinite(placed).all()
+
+
+def test_coordinates_that_short_floats_cannot_hold_are_refused():
+    line = torch.linspace(-6e4, 6e4, 300)[:, None] * torch.ones(2)
+    model = pf.PatchIsomap(1, n_neighbors=10, dissimilarity="euclidean")
+    with pytest.raises(
+        ValueError, match=r"do not fit in torch.float16: pass .*float32"
+    ):
+        model.fit(line.half())

@@ -254,7 +254,10 @@ def _as_array(tensor: Any) -> Any:
     if tensor.layout != _strided():
         parts = (tensor.values(), tensor.col_indices(), tensor.crow_indices())
         return sp.csr_array(tuple(map(_as_array, parts)), shape=tuple(tensor.shape))
-    return tensor.detach().cpu().numpy()
+    tensor = tensor.detach().cpu()
+    if tensor.dtype.is_floating_point and tensor.dtype.itemsize < 4:
+        tensor = tensor.float()  # NumPy has no bfloat16
+    return tensor.numpy()
 
 
 def _as_tensor(value: Any, home: Home) -> Any:
@@ -274,9 +277,15 @@ def _as_tensor(value: Any, home: Home) -> Any:
 
 
 def _sent(tensor: Any, home: Home) -> Any:
-    if home.dtype is not None and tensor.dtype.is_floating_point:
-        return tensor.to(home.device, home.dtype)
-    return tensor.to(home.device)
+    if home.dtype is None or not tensor.dtype.is_floating_point:
+        return tensor.to(home.device)
+    sent = tensor.to(home.device, home.dtype)
+    if home.dtype.itemsize < 4 and sent.isinf().any() and not tensor.isinf().any():
+        raise ValueError(
+            f"coordinates up to {float(tensor.abs().max()):.3g} do not fit in "
+            f"{home.dtype}: pass samples in float32."
+        )
+    return sent
 
 
 def _strided() -> Any:

@@ -14,11 +14,13 @@
 #include <string.h>
 
 /* One build for every x86: the loader picks what the processor can do. */
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#if !defined(__x86_64__) || !defined(__GLIBC__) || defined(__clang__)
+#define EVERY_PROCESSOR
+#elif __GNUC__ >= 12
 #define EVERY_PROCESSOR \
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
-#define EVERY_PROCESSOR
+#define EVERY_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 
 /* Sixteen floats, or eight doubles, computed with at once. */
@@ -101,9 +103,9 @@ static void paths_from(int32_t source, int32_t n, const int32_t *indptr,
         for (int32_t e = indptr[nearest.node]; e < indptr[nearest.node + 1]; e++) {
             int32_t next = indices[e];
             double reached = nearest.key + lengths[e];
-            if (reached < found[next]) {
+            int32_t at = heap->place[next];
+            if (reached < found[next] && at != -2) {
                 Entry entry = {reached, next};
-                int32_t at = heap->place[next];
                 found[next] = reached;
                 rise(heap, at >= 0 ? at : heap->size++, entry);
             }
@@ -554,4 +556,10 @@ static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "_loops", "Inner loops; see _native.py.", 0, methods,
 };
 
-PyMODINIT_FUNC PyInit__loops(void) { return PyModule_Create(&module); }
+PyMODINIT_FUNC PyInit__loops(void)
+{
+    PyObject *loops = PyModule_Create(&module);
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 1) < 0)
+        Py_CLEAR(loops);
+    return loops;
+}

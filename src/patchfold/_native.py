@@ -1,7 +1,8 @@
 """Inner loops in C (`_loops.c`), and arrays in their place where they are not compiled.
 
 Each function says in NumPy or SciPy what it computes; that is what runs without a
-compiler, and what the tests hold the C against. All release Python's lock.
+compiler, and what the tests hold the C against, to rounding and but for the choice
+among ties. All release Python's lock.
 """
 
 from __future__ import annotations
@@ -18,6 +19,12 @@ from scipy.sparse.csgraph import dijkstra
 try:
     _loops: Any = import_module("._loops", __package__)
 except ImportError:  # installed where nothing compiles
+    _loops = None
+
+LAYOUT = 1
+"""Counts the ways in which the loops were called: older ones are not called at all."""
+
+if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
     _loops = None
 
 GROUP = 16
@@ -227,8 +234,9 @@ def _squared_to(queries: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Return squared distances of all pairs in single precision."""
     squared = np.zeros((queries.shape[0], points.shape[0]), dtype=np.float32)
     for ours, theirs in zip(queries.T, points.T, strict=True):
-        gap = (ours[:, None] - theirs).astype(np.float32)
-        squared += gap * gap
+        with np.errstate(over="ignore"):  # infinitely far is far enough
+            gap = (ours[:, None] - theirs).astype(np.float32)
+            squared += gap * gap
     return squared
 
 

@@ -231,7 +231,7 @@ def _check_tensor(
 ) -> Array:
     """Check a tensor as scikit-learn checks an array, where it is."""
     name = type(estimator).__name__
-    if X.is_sparse or X.is_sparse_csr:
+    if str(X.layout) != "torch.strided":
         raise ValueError(
             f"{name} takes no sparse tensor: pass a dense one, or a sparse matrix of "
             "SciPy where that is taken."

@@ -13,7 +13,7 @@ Everything is cut and seeded alike for any number of threads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,13 @@ from .exact_search import search_all
 
 RECALL = 0.98
 """Share of the true neighbours of the sampled samples that probed cells must hold."""
+
+LEAST = 0.97
+"""Share of them that a search must find, or more cells are probed. Where even all cells
+do not hold it, single precision is too coarse: a far outlier sets the scale."""
+
+INSIDE = 0.999
+"""Share of the samples that lie as near to a centre as `Cells.reach`."""
 
 N_SAMPLED = 512
 """Samples whose true neighbours decide how many cells are probed."""
@@ -48,15 +55,21 @@ class Cells:
         Shifted and scaled samples in their cells.
     n_probes : int
         How many cells a query looks into.
+    reach : float
+        How far from the nearest centre a query may be, squared and scaled; of those
+        farther out, nobody knows how many cells they would need.
     """
 
     shift: np.ndarray
     scale: float
     groups: Groups
     n_probes: int
+    reach: float
 
 
-def build_cells(X: np.ndarray, n_neighbors: int, *, n_jobs: int | None = None) -> Cells:
+def build_cells(
+    X: np.ndarray, n_neighbors: int, *, n_jobs: int | None = None
+) -> Cells | None:
     """Partition samples into cells, and find how many of them have to be probed.
 
     Parameters
@@ -70,8 +83,8 @@ def build_cells(X: np.ndarray, n_neighbors: int, *, n_jobs: int | None = None) -
 
     Returns
     -------
-    Cells
-        About √n of them.
+    Cells or None
+        About √n of them; None if they cannot tell the samples apart.
     """
     n = X.shape[0]
     shift = X.mean(axis=0)
@@ -88,7 +101,23 @@ def build_cells(X: np.ndarray, n_neighbors: int, *, n_jobs: int | None = None) -
     rank = np.argsort(np.argsort(gaps, axis=1), axis=1)
     needed = np.take_along_axis(rank, label[true.indices], axis=1)
     n_probes = int(np.quantile(needed, RECALL, method="higher")) + 1
-    return Cells(shift, scale, group_samples(scaled, label, centers), n_probes)
+    away = scaled - centers[label]
+    reach = float(np.quantile(np.einsum("ij,ij->i", away, away), INSIDE))
+    cells = Cells(shift, scale, group_samples(scaled, label, centers), n_probes, reach)
+    while _recall(cells, X[sampled], true.indices, n_jobs) < LEAST:
+        if cells.n_probes >= n_cells:
+            return None
+        cells = replace(cells, n_probes=2 * cells.n_probes)
+    return cells
+
+
+def _recall(
+    cells: Cells, queries: np.ndarray, true: np.ndarray, n_jobs: int | None
+) -> float:
+    """Return the share of the true neighbours of some samples that a search finds."""
+    n_wanted = true.shape[1] + 1
+    found = find_candidates(cells, queries, n_wanted, inside=True, n_jobs=n_jobs)
+    return float((true[:, :, None] == found[:, None, :]).any(axis=2).mean())
 
 
 def _centers(points: np.ndarray, n_cells: int, n_jobs: int | None) -> np.ndarray:
@@ -121,7 +150,12 @@ def _nearest_center(
 
 
 def find_candidates(
-    cells: Cells, queries: np.ndarray, n_wanted: int, *, n_jobs: int | None = None
+    cells: Cells,
+    queries: np.ndarray,
+    n_wanted: int,
+    *,
+    inside: bool = False,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
     """Find samples among which the nearest of each query are.
 
@@ -133,13 +167,16 @@ def find_candidates(
         Whose neighbours are wanted.
     n_wanted : int
         How many of the nearest.
+    inside : bool
+        Whether queries are samples themselves, or nearly.
     n_jobs : int or None
         Number of threads.
 
     Returns
     -------
     int array (q, n_wanted)
-        Samples, ascending in each row; -1 comes first where the cells hold too few.
+        Samples, ascending in each row; -1 comes first where the cells hold too few, and
+        is everything for a query too far out.
 
     Examples
     --------
@@ -148,14 +185,19 @@ def find_candidates(
     >>> find_candidates(build_cells(X, 3), X[[150]], 3).tolist()
     [[149, 150, 151]]
     """
-    points = (queries - cells.shift) / cells.scale
-    by_cell = np.argsort(_nearest_center(points, cells.groups.middles, n_jobs))
-    found = np.empty((points.shape[0], n_wanted), dtype=np.int64)
+    points, middles = (queries - cells.shift) / cells.scale, cells.groups.middles
+    label = _nearest_center(points, middles, n_jobs)
+    by_cell = np.argsort(label)
+    if not inside:
+        with np.errstate(over="ignore"):
+            near = ((points - middles[label]) ** 2).sum(axis=1) <= cells.reach
+        by_cell = by_cell[near[by_cell]]
+    found = np.full((points.shape[0], n_wanted), -1, dtype=np.int64)
 
     def search(block: slice) -> None:
         rows = by_cell[block]
         sample, _ = search_cells(cells.groups, points[rows], cells.n_probes, n_wanted)
         found[rows] = np.sort(sample, axis=1)
 
-    map_blocks(search, points.shape[0], 0, n_jobs, step=CHUNK)
+    map_blocks(search, by_cell.size, 0, n_jobs, step=CHUNK)
     return found

@@ -78,6 +78,8 @@ def search_all(
     [[1, 2]]
     """
     n, n_wanted = X.shape[0], n_neighbors + int(own is not None) + SPARE
+    if not queries.shape[0]:
+        return Neighborhoods(*(np.empty((0, n_neighbors), t) for t in (np.intp, float)))
     by_loops = is_compiled() and X.shape[1] <= FEATURES
     if n <= max(FEW_LOOPS if by_loops else FEW, MANY * n_wanted):
         return _among_all(queries, X, n_neighbors, own, n_jobs)
@@ -132,7 +134,8 @@ def _by_loops(
     map_blocks(search, ours.shape[0], 0, n_jobs, step=QUERIES // 8)
     # Each coordinate is rounded, then each difference, square and sum.
     largest = np.linalg.norm(points, axis=1).max()
-    moved = 4 * ROUNDING * (np.linalg.norm(ours, axis=1) + largest)
+    with np.errstate(over="ignore"):  # too far for single precision: not settled
+        moved = 4 * ROUNDING * (np.linalg.norm(ours, axis=1) + largest)
     rounded = 1 - (X.shape[1] + 4) * ROUNDING
     least = scale * (rounded * np.sqrt(reach) - moved)
     return column, np.where(np.isfinite(reach), np.maximum(least, 0), 0) ** 2

@@ -205,7 +205,9 @@ def _search_cells(
 ) -> Neighborhoods:
     """Search the nearest cells: distances and ties as in the exact search."""
     n_wanted = n_neighbors + 1 + SPARE
-    column = find_candidates(cells, queries, n_wanted, n_jobs=n_jobs)
+    column = find_candidates(
+        cells, queries, n_wanted, inside=own is not None, n_jobs=n_jobs
+    )
     squared = squared_distances_to(queries, X, column, n_jobs=n_jobs)
     squared[column < 0] = np.inf
     if own is not None:
@@ -213,7 +215,7 @@ def _search_cells(
     indices, squared = first_of_each_row(column, squared, n_neighbors)
     near = Neighborhoods(indices, np.sqrt(squared))
     short = np.flatnonzero(np.isinf(squared[:, -1]))
-    if short.size:  # cells that hold fewer samples than are wanted
+    if short.size:  # too far out, or in cells that hold too few
         selves = None if own is None else own[short]
         rest = search_all(queries[short], X, n_neighbors, own=selves, n_jobs=n_jobs)
         near.indices[short], near.distances[short] = rest.indices, rest.distances

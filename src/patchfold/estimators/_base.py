@@ -179,11 +179,18 @@ class PatchEmbedding(
         check_is_fitted(self)
         home = home_of(X)
         X = move(self._check_samples(X, reset=False), home_of(self._train_X))
-        with working_on(self._train_X, "Place fewer samples at a time."):
+        quiet = np.errstate(over="ignore", invalid="ignore")  # checked below
+        with working_on(self._train_X, "Place fewer samples at a time."), quiet:
             if self._is_precomputed():
                 placed = self._transform_precomputed(X)
             else:
                 placed = self._transform_samples(X)
+        lost = int((placed != placed).any(axis=1).sum())
+        if lost:
+            raise ValueError(
+                f"{lost} of {placed.shape[0]} samples are too far from the training "
+                "samples to be placed. Check their units."
+            )
         return move(placed, home)
 
     def _transform_precomputed(self, D: Any) -> Array:
