@@ -74,6 +74,30 @@ def test_what_the_loops_cannot_read_is_left_to_arrays():
 
 
 @needs_loops
+@pytest.mark.parametrize("m", [1, 7, 8, 30])
+def test_squared_gaps(in_arrays, m):
+    rng = np.random.default_rng(m)
+    left, right = rng.normal(size=(20, m)), rng.normal(size=(30, m))
+    right[5] = left[3]
+    row, column = np.append(rng.integers(0, 20, 50), 3), np.arange(51) % 30
+    column[-1] = 5
+    found = _native.squared_gaps(left, right, row, column)
+    assert found[-1] == 0
+    in_arrays()
+    expected = _native.squared_gaps(left, right, row, column)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_loops), False])
+def test_rows_that_are_not_there_are_an_error(in_arrays, compiled):
+    if not compiled:
+        in_arrays()
+    X = np.ones((4, 3))
+    with pytest.raises(IndexError):
+        _native.squared_gaps(X, X, np.array([0]), np.array([4]))
+
+
+@needs_loops
 @pytest.mark.parametrize("m", [1, 2, 3, 9, 30])
 def test_inverses(m):
     rng = np.random.default_rng(m)
@@ -158,7 +182,7 @@ def test_neighbours_do_not_depend_on_the_loops(in_arrays, shift):
     in_arrays()
     expected = search_all(X, X, 6, own=own)
     np.testing.assert_array_equal(found.indices, expected.indices)
-    np.testing.assert_array_equal(found.distances, expected.distances)
+    np.testing.assert_allclose(found.distances, expected.distances, rtol=1e-14)
 
 
 @needs_loops

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._blocks import map_blocks
+from ._native import squared_gaps
 
 
 def squared_distances(
@@ -22,12 +23,11 @@ def squared_distances(
     """Squared distances of listed pairs, from differences: exact for near points."""
 
     def measure(block: slice) -> np.ndarray:
-        difference = X[column[block]]
-        difference -= queries[row[block]]
-        return np.einsum("ij,ij->i", difference, difference)
+        return squared_gaps(queries, X, row[block], column[block])
 
-    # Small blocks: differences are read again at once, from the nearest cache.
-    return np.concatenate(map_blocks(measure, row.size, 200 * X.shape[1], n_jobs))
+    # Small blocks: without loops, differences are read again from the nearest cache.
+    found = map_blocks(measure, row.size, 200 * X.shape[1], n_jobs)
+    return np.concatenate([np.empty(0), *found])
 
 
 def squared_distances_to(
@@ -37,16 +37,14 @@ def squared_distances_to(
     *,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Squared distances (q, c) of each query to its own row of candidates."""
-    squared = np.empty(columns.shape)
+    """Squared distances (q, c) of each query to its own row of candidates.
 
-    def measure(block: slice) -> None:
-        difference = X[columns[block]]
-        difference -= queries[block, None, :]
-        np.einsum("ijk,ijk->ij", difference, difference, out=squared[block])
-
-    per_query = 16 * columns.shape[1] * X.shape[1]
-    map_blocks(measure, columns.shape[0], per_query, n_jobs)
+    A candidate below 0 is nobody, infinitely far.
+    """
+    q, c = columns.shape
+    row, column = np.repeat(np.arange(q), c), np.maximum(columns, 0).ravel()
+    squared = squared_distances(queries, X, row, column, n_jobs=n_jobs).reshape(q, c)
+    squared[columns < 0] = np.inf
     return squared
 
 

@@ -326,6 +326,48 @@ static PyObject *kl_of_pairs(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* ---- Squared distances of listed pairs, without a copy of their rows --------------- */
+
+EVERY_PROCESSOR
+static void square_gaps(const double *left, const double *right, const int64_t *row,
+                        const int64_t *column, double *out, Py_ssize_t n_pairs,
+                        Py_ssize_t m)
+{
+    for (Py_ssize_t e = 0; e < n_pairs; e++) {
+        const double *a = left + row[e] * m, *b = right + column[e] * m;
+        Doubles sums = {0};
+        double total = 0;
+        Py_ssize_t k = 0;
+        for (; k + N_DOUBLES <= m; k += N_DOUBLES) {
+            Doubles gap = *(const Doubles *)(a + k) - *(const Doubles *)(b + k);
+            sums += gap * gap;
+        }
+        for (; k < m; k++)
+            total += (a[k] - b[k]) * (a[k] - b[k]);
+        for (int l = 0; l < N_DOUBLES; l++)
+            total += sums[l];
+        out[e] = total;
+    }
+}
+
+static PyObject *squared_gaps(PyObject *self, PyObject *args)
+{
+    Py_buffer left, right, row, column, out;
+    Py_ssize_t m;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*w*n", &left, &right, &row, &column, &out, &m))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    square_gaps(left.buf, right.buf, row.buf, column.buf, out.buf,
+                row.len / (Py_ssize_t)sizeof(int64_t), m);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&left);
+    PyBuffer_Release(&right);
+    PyBuffer_Release(&row);
+    PyBuffer_Release(&column);
+    PyBuffer_Release(&out);
+    Py_RETURN_NONE;
+}
+
 /* ---- Nearest samples in cells ------------------------------------------------------ */
 
 typedef struct {
@@ -548,6 +590,7 @@ static PyMethodDef methods[] = {
     {"recur", recur, METH_VARARGS, "a S V + b V + c U into U, in some rows."},
     {"invert_packed", invert_packed, METH_VARARGS, "Inverses of packed matrices."},
     {"kl_of_pairs", kl_of_pairs, METH_VARARGS, "Symmetrised KL of listed pairs."},
+    {"squared_gaps", squared_gaps, METH_VARARGS, "Squared distances of pairs."},
     {"search_cells", search_cells, METH_VARARGS, "Nearest samples in near cells."},
     {NULL, NULL, 0, NULL},
 };
@@ -559,7 +602,7 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__loops(void)
 {
     PyObject *loops = PyModule_Create(&module);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 1) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 2) < 0)
         Py_CLEAR(loops);
     return loops;
 }

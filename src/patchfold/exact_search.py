@@ -91,7 +91,6 @@ def search_all(
         ours = queries[left]
         column, least = find(ours, X, n_wanted, n_jobs)
         exact = squared_distances_to(ours, X, column, n_jobs=n_jobs)
-        exact[column < 0] = np.inf
         if own is not None:
             exact[column == own[left, None]] = np.inf
         indices[left], squared[left] = first_of_each_row(column, exact, n_neighbors)

@@ -209,7 +209,6 @@ def _search_cells(
         cells, queries, n_wanted, inside=own is not None, n_jobs=n_jobs
     )
     squared = squared_distances_to(queries, X, column, n_jobs=n_jobs)
-    squared[column < 0] = np.inf
     if own is not None:
         squared[column == own[:, None]] = np.inf
     indices, squared = first_of_each_row(column, squared, n_neighbors)
