@@ -42,10 +42,10 @@ def is_compiled() -> bool:
 def shortest_paths(graph: sp.csr_array, sources: np.ndarray) -> np.ndarray:
     """Return path lengths (s, n) from the sources; stored zeros are edges."""
     if not _can_read(graph):
-        # SciPy 1.13 takes no longer indices.
-        places = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
-        short = sp.csr_array((graph.data, *places), shape=graph.shape)
-        return np.atleast_2d(dijkstra(short, indices=sources))
+        if graph.nnz < 2**31:  # SciPy 1.13 takes no longer indices
+            places = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
+            graph = sp.csr_array((graph.data, *places), shape=graph.shape)
+        return np.atleast_2d(dijkstra(graph, indices=sources))
     found = np.empty((sources.size, graph.shape[0]))
     _loops.shortest_paths(*_csr(graph), _as(sources, np.int32), found)
     return found
