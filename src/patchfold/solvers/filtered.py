@@ -29,7 +29,16 @@ SPARE = 4
 """Vectors beyond those wanted, at least: the gap to the last of them sets the pace."""
 
 DEGREE = 40
-"""Degree of the polynomial: products between two rounds of orthogonal vectors."""
+"""Degree of the polynomial while the lower part of the spectrum is not known: products
+between two rounds of orthogonal vectors."""
+
+SETTLED = 0.6
+"""Once a round has left more than this of the lower part, its end is known well enough
+for the rest to be done in one go. A round's polynomial begins at 1, so that one of twice
+the degree does more than two rounds."""
+
+GAIN = 1e8
+"""By how much a round may lift vectors: they still have to be told apart."""
 
 TRIED = 3
 """Rounds after which the pace is known."""
@@ -40,7 +49,7 @@ PRODUCTS = 1500
 ROUNDS = 100
 """Rounds at most."""
 
-FIRST = 0.05
+FIRST = 0.03
 """Part of the spectrum that the first round takes for the lower one."""
 
 BOUND_STEPS = 12
@@ -152,9 +161,9 @@ def _iterate(
     block: np.ndarray,
 ) -> Pairs:
     top = _largest_at_most(step.matrix.__matmul__, block[:, 0])
-    cut = FIRST * top
+    cut, degree = FIRST * top, DEGREE
     for rounds in range(ROUNDS):
-        block = _filter(step, _without(null, block), cut, top)
+        block = _filter(step, _without(null, block), cut, top, degree)
         block = np.linalg.qr(_without(null, block))[0]
         image = step.product(block)
         small = block.T @ image
@@ -162,24 +171,29 @@ def _iterate(
         block, image = block @ turn, image @ turn
         wanted = slice(n_components)
         residual = np.linalg.norm((image - block * values)[:, wanted], axis=0).max()
-        cut = float(values[-1])
+        last, cut = cut, float(values[-1])
         if residual <= tolerance:
             if cut <= UNRESOLVED * tolerance:
                 raise RuntimeError("too many eigenvalues are nearly zero to be told")
             return values[wanted], block[:, wanted]
-        gap = max((cut - values[n_components - 1]) / top, np.finfo(float).tiny)
-        ahead = np.log(residual / tolerance) / (2 * np.sqrt(gap))
+        gap = max((cut - values[n_components - 1]) / (top - cut), np.finfo(float).tiny)
+        pace = np.arccosh(1 + 2 * gap) or 2 * np.sqrt(gap)
+        ahead = np.arccosh(residual / tolerance) / pace
         if not np.isfinite(residual) or (rounds >= TRIED and ahead > PRODUCTS):
             break
+        if cut > SETTLED * last:
+            degree = max(DEGREE // 2, int(min(ahead, np.arccosh(GAIN) / pace)) + 1)
     raise RuntimeError(f"too many products are in sight at a residual of {residual:g}")
 
 
-def _filter(step: _Step, block: np.ndarray, cut: float, top: float) -> np.ndarray:
+def _filter(
+    step: _Step, block: np.ndarray, cut: float, top: float, degree: int
+) -> np.ndarray:
     """Return T(M) V for the Chebyshev polynomial that is at most 1 on [cut, top]."""
     half, middle = (top - cut) / 2, (top + cut) / 2
     before, now = block.copy(), np.zeros_like(block)
     step(before, now, (1 / half, -middle / half, 0.0))
-    for _ in range(DEGREE - 1):
+    for _ in range(degree - 1):
         step(now, before, (2 / half, -2 * middle / half, -1.0))
         before, now = now, before
     return now
