@@ -39,3 +39,11 @@ def test_who_watches_is_told_of_every_block_in_order_but_not_of_blocks_within(n_
     assert told == [(__name__, done, 3) for done in (1, 2, 3)]
     map_blocks(work, 6, 0, n_jobs, step=2)
     assert len(told) == 3
+
+
+def test_threads_start_no_threads_of_their_own():
+    def work(block):
+        return map_blocks(lambda inner: threading.get_ident(), 8, 0, 4, step=1)
+
+    for threads in map_blocks(work, 8, 0, 2, step=1):
+        assert len(set(threads)) == 1

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Lock
+from threading import Lock, local
 from typing import TypeVar
 
 from joblib import effective_n_jobs, parallel_config
@@ -39,6 +39,9 @@ Watcher = Callable[[str, int, int], None]
 _WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 _ROOM: ContextVar[int | None] = ContextVar("room", default=None)
+
+_THREAD = local()
+"""Whether a thread is one of `map_blocks`: what it calls then starts no others."""
 
 
 @contextmanager
@@ -118,7 +121,8 @@ def map_blocks(
     bytes_per_item : float
         Working memory that one item needs.
     n_jobs : int or None
-        Number of threads, as in joblib.
+        Number of threads, as in joblib; one where `function` was called by threads of
+        this kind itself.
     step : int or None
         Length of the slices, where memory is not what decides.
 
@@ -134,11 +138,13 @@ def map_blocks(
     """
     blocks = _cut(n_items, bytes_per_item, step)
     function = _watched(function, len(blocks))
-    n_threads = 1 if _ROOM.get() else min(len(blocks), count_threads(n_jobs))
+    alone = _ROOM.get() or getattr(_THREAD, "is_one_of_many", False)
+    n_threads = 1 if alone else min(len(blocks), count_threads(n_jobs))
     if n_threads <= 1:
         return [function(block) for block in blocks]
 
     def work(run: list[slice]) -> list[T]:
+        _THREAD.is_one_of_many = True
         return [function(block) for block in run]
 
     # Blocks may be short and starting a task is not, so tasks are runs of them. joblib

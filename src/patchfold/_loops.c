@@ -263,7 +263,7 @@ static PyObject *invert_packed(PyObject *self, PyObject *args)
 
 /* ---- KL of listed pairs of patches, without a copy of their matrices -------------- */
 
-#define AHEAD 1 /* pairs */
+#define AHEAD 1 /* pair */
 
 static inline void fetch(const double *values, Py_ssize_t count)
 {

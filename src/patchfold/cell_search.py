@@ -31,13 +31,17 @@ do not hold it, single precision is too coarse: a far outlier sets the scale."""
 INSIDE = 0.999
 """Share of the samples that lie as near to a centre as `Cells.reach`."""
 
+OUTSIDE = 16.0
+"""Queries farther out than `Cells.reach`, but not than so many times, look into every
+cell: single precision is as good there. It is not for those farther still."""
+
 N_SAMPLED = 512
 """Samples whose true neighbours decide how many cells are probed."""
 
 N_ROUNDS = 4
 """Rounds of k-means; cells need not be the best ones."""
 
-CHUNK = 4096
+CHUNK = 1024
 """Queries that are searched for at a time: near ones, which probe the same cells."""
 
 
@@ -196,23 +200,47 @@ def find_candidates(
     [[149, 150, 151]]
     """
     points, middles = (queries - cells.shift) / cells.scale, cells.groups.middles
-    if own is not None:
-        by_cell = np.argsort(_places(cells.groups)[own])
-    else:
-        label = _nearest_center(points, middles, n_jobs)
-        by_cell = np.argsort(label)
-        with np.errstate(over="ignore"):
-            near = ((points - middles[label]) ** 2).sum(axis=1) <= cells.reach
-        by_cell = by_cell[near[by_cell]]
     found = np.full((points.shape[0], n_wanted), -1, dtype=np.int64)
 
-    def search(block: slice) -> None:
-        rows = by_cell[block]
-        sample, _ = search_cells(cells.groups, points[rows], cells.n_probes, n_wanted)
-        found[rows] = np.sort(sample, axis=1)
+    def search(by_cell: np.ndarray, n_probes: int) -> None:
+        def look(block: slice) -> None:
+            rows = by_cell[block]
+            sample, _ = search_cells(cells.groups, points[rows], n_probes, n_wanted)
+            found[rows] = np.sort(sample, axis=1)
 
-    map_blocks(search, by_cell.size, 0, n_jobs, step=CHUNK)
+        map_blocks(look, by_cell.size, 0, n_jobs, step=CHUNK)
+
+    if own is not None:
+        search(near_each_other(cells, own), cells.n_probes)
+        return found
+    label = _nearest_center(points, middles, n_jobs)
+    by_cell = np.argsort(label)
+    with np.errstate(over="ignore"):
+        away = ((points - middles[label]) ** 2).sum(axis=1)[by_cell]
+    search(by_cell[away <= cells.reach], cells.n_probes)
+    outside = (away > cells.reach) & (away <= OUTSIDE * cells.reach)
+    search(by_cell[outside], middles.shape[0])
     return found
+
+
+def near_each_other(search: object, samples: np.ndarray) -> np.ndarray:
+    """Return an order of samples in which those of a cell follow each other.
+
+    Parameters
+    ----------
+    search : Cells or something else
+        Without cells the order is that given.
+    samples : int array (q,)
+        Samples, possibly several times.
+
+    Returns
+    -------
+    int array (q,)
+        Positions in `samples`.
+    """
+    if not isinstance(search, Cells):
+        return np.arange(samples.size)
+    return np.argsort(_places(search.groups)[samples], kind="stable")
 
 
 def _places(groups: Groups) -> np.ndarray:

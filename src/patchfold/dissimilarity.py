@@ -53,6 +53,9 @@ from .tangents import EXPLAINED, compare_tangents, describe_tangents
 LARGE = 2**19
 """Bytes of a pair beyond which blocks are not made smaller than they have to be."""
 
+PLACES = 4096
+"""Pairs that are compared in one go where nothing is copied."""
+
 MOST = 8
 """Above this part of all pairs, all pairs are compared at once where that is fast."""
 
@@ -227,12 +230,16 @@ def compare_listed(
     arrays = arrays_of(left)
     xp = array_namespace(arrays[0])
     in_place = dissimilarity.compare_places
+    if in_place is not None:
+
+        def look(block: slice) -> Any:
+            return in_place(left, right, source[block], target[block])
+
+        if look(slice(0, 1)) is not None:
+            found = map_blocks(look, source.shape[0], 0, n_jobs, step=PLACES)
+            return EdgeValues(np.concatenate(found))
 
     def compare(block: slice) -> EdgeValues:
-        if in_place is not None:
-            found = in_place(left, right, source[block], target[block])
-            if found is not None:
-                return EdgeValues(found)
         device = arrays[0].device
         i = xp.asarray(source[block], device=device)
         j = xp.asarray(target[block], device=device)

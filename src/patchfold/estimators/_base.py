@@ -20,11 +20,13 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, array_namespace
+from .._blocks import map_blocks
 from .._distances import squared_distances
 from .._homes import HERE, Home, home_of, hosted, is_tensor, move
 from .._types import EdgeList, Links, Neighborhoods, Pairs, RaggedNeighborhoods
 from .._validation import check_magnitude, check_parameters, check_samples
 from .._working import working_on
+from ..cell_search import near_each_other
 from ..connectivity import Components, join_components, weak_components
 from ..dissimilarity import compare_pairs, describe_patches, get_dissimilarity
 from ..graph import complete_graph, pairs_from_directed
@@ -48,6 +50,10 @@ from ..selection import choose_n_neighbors
 from ..sweep import SharedStages
 from ._parameters import COMMON_RULES, check_neighborhoods
 from ._stages import PatchStage
+
+LINKED = 512
+"""New samples that are linked at a time: few enough that their patches, made and read
+once, are not sent to memory in between."""
 
 QUERY_LINKS = 10
 """Links of a new sample under a label rule: see `PatchEmbedding.transform`."""
@@ -326,6 +332,23 @@ class PatchEmbedding(
 
     def _link(self, X: Array, near: Neighborhoods | RaggedNeighborhoods) -> Links:
         """Link new samples to training samples: how much their patches differ."""
+        q, whole = X.shape[0], is_tensor(X) or isinstance(near, RaggedNeighborhoods)
+        if q <= LINKED or whole or isinstance(self._described, PatchesOnDemand):
+            return self._link_some(X, near)
+        order = near_each_other(self._search, near.nearest[0])
+
+        def link(block: slice) -> Links:
+            rows = order[block]
+            return self._link_some(X[rows], near.rows(rows))
+
+        parts = map_blocks(link, q, 0, self.n_jobs, step=LINKED)
+        indices, lengths = (
+            np.concatenate([getattr(part, name) for part in parts])[np.argsort(order)]
+            for name in ("indices", "lengths")
+        )
+        return Links(indices, lengths)
+
+    def _link_some(self, X: Array, near: Neighborhoods | RaggedNeighborhoods) -> Links:
         dissimilarity = get_dissimilarity(self.dissimilarity)
         inside = near
         if self.adaptive_patches and dissimilarity.needs_gaussians:

@@ -34,8 +34,8 @@ between two rounds of orthogonal vectors."""
 
 SETTLED = 0.6
 """Once a round has left more than this of the lower part, its end is known well enough
-for the rest to be done in one go. A round's polynomial begins at 1, so that one of twice
-the degree does more than two rounds."""
+for the rest to be done in one go. A polynomial is 1 where the lower part begins, so one
+of twice the degree does more than two rounds."""
 
 GAIN = 1e8
 """By how much a round may lift vectors: they still have to be told apart."""
