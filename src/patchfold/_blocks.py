@@ -7,8 +7,9 @@ results come back in order: that is why `n_jobs` cannot change a result.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock, local
@@ -32,6 +33,8 @@ HERE = tuple(
 )
 """Backends of joblib that work on this machine; those of a cluster are others."""
 
+S = TypeVar("S")
+
 T = TypeVar("T")
 
 Watcher = Callable[[str, int, int], None]
@@ -41,7 +44,7 @@ _WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 _ROOM: ContextVar[int | None] = ContextVar("room", default=None)
 
 _THREAD = local()
-"""Whether a thread is one of `map_blocks`: what it calls then starts no others."""
+"""Remembers whether a thread is one of ours: what it calls then starts no others."""
 
 
 @contextmanager
@@ -81,6 +84,10 @@ def watch_blocks(watcher: Watcher) -> Iterator[None]:
         yield
     finally:
         _WATCHER.reset(token)
+
+
+def _is_one_of_many() -> bool:
+    return getattr(_THREAD, "is_one_of_many", False)
 
 
 def _watched(function: Callable[[slice], T], total: int) -> Callable[[slice], T]:
@@ -138,7 +145,7 @@ def map_blocks(
     """
     blocks = _cut(n_items, bytes_per_item, step)
     function = _watched(function, len(blocks))
-    alone = _ROOM.get() or getattr(_THREAD, "is_one_of_many", False)
+    alone = _ROOM.get() or _is_one_of_many()
     n_threads = 1 if alone else min(len(blocks), count_threads(n_jobs))
     if n_threads <= 1:
         return [function(block) for block in blocks]
@@ -154,6 +161,40 @@ def map_blocks(
     runs = [blocks[s : s + length] for s in range(0, len(blocks), length)]
     with ThreadPoolExecutor(n_threads) as pool:
         return [result for run in pool.map(work, runs) for result in run]
+
+
+def map_ahead(
+    function: Callable[[S], T], items: Iterable[S], n_jobs: int | None = None
+) -> Iterator[T]:
+    """Call `function` on items in threads, no more than these ahead of who asks.
+
+    Items are taken in this thread and begun in order, and so results come back.
+
+    Examples
+    --------
+    >>> list(map_ahead(abs, [-1, 2, -3], n_jobs=2))
+    [1, 2, 3]
+    """
+    n_threads = 1 if _is_one_of_many() else count_threads(n_jobs)
+    if n_threads <= 1:
+        yield from map(function, items)
+        return
+
+    def work(item: S) -> T:
+        _THREAD.is_one_of_many = True
+        return function(item)
+
+    pool = ThreadPoolExecutor(n_threads)
+    ahead: deque[Future[T]] = deque()
+    try:
+        for item in items:
+            ahead.append(pool.submit(work, item))
+            if len(ahead) > n_threads:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def count_threads(n_jobs: int | None) -> int:

@@ -91,17 +91,12 @@ class PatchEmbedding(
         self : object
             The fitted estimator.
         """
-        return self._fit(X, y)
-
-    def _fit(self, X: Any, y: Any, shared: SharedStages | None = None) -> Self:
-        """Fit, with the neighbours and patches of a sweep if one shares them."""
         with working_on(X, "Lower n_neighbors, or fit fewer samples."):
-            return self._fit_there(X, y, home_of(X), shared)
+            return self._fit_checked(*self._check_input(X, y))
 
-    def _fit_there(
-        self, X: Any, y: Any, home: Home, shared: SharedStages | None
-    ) -> Self:
-        """Fit where the samples are."""
+    def _check_input(self, X: Any, y: Any) -> tuple[Any, Array | None, Home]:
+        """Check parameters, samples and labels, and settle K."""
+        home = home_of(X)
         check_parameters(self)
         check_neighborhoods(self, all_pairs=self._can_take_all_pairs)
         X = self._check_samples(X, reset=True)
@@ -124,6 +119,16 @@ class PatchEmbedding(
             if sp.issparse(X):  # a graph: only new samples need a number
                 wanted = min(wanted, n - 1)
             self.n_neighbors_ = resolve_n_neighbors(wanted, n)
+        return X, classes, home
+
+    def _fit_checked(
+        self,
+        X: Any,
+        classes: Array | None,
+        home: Home,
+        shared: SharedStages | None = None,
+    ) -> Self:
+        """Fit where the samples are, with the stages of a sweep if one shares them."""
         if is_tensor(X) and self._belongs_here(X):
             X = move(X, HERE)
         self._train_X = X

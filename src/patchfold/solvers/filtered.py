@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.linalg import eigh, eigh_tridiagonal
 
 from .._blocks import map_blocks
-from .._native import WIDTH, recur
+from .._native import WIDTH, orthogonalize, recur
 from ..geodesics import cache_order
 
 FEW = 1500
@@ -164,9 +164,11 @@ def _iterate(
     cut, degree = FIRST * top, DEGREE
     for rounds in range(ROUNDS):
         block = _filter(step, _without(null, block), cut, top, degree)
-        block = np.linalg.qr(_without(null, block))[0]
+        block = orthogonalize(_without(null, block))
         image = step.product(block)
         small = block.T @ image
+        if not np.isfinite(small).all():
+            raise RuntimeError("the vectors are not independent")
         values, turn = eigh((small + small.T) / 2)
         block, image = block @ turn, image @ turn
         wanted = slice(n_components)
