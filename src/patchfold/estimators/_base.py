@@ -337,8 +337,10 @@ class PatchEmbedding(
 
     def _link(self, X: Array, near: Neighborhoods | RaggedNeighborhoods) -> Links:
         """Link new samples to training samples: how much their patches differ."""
-        q, whole = X.shape[0], is_tensor(X) or isinstance(near, RaggedNeighborhoods)
-        if q <= LINKED or whole or isinstance(self._described, PatchesOnDemand):
+        whole = is_tensor(X) or isinstance(near, RaggedNeighborhoods)
+        whole |= isinstance(self._described, PatchesOnDemand)
+        # Without the centre a patch may be identical points: one warning for all.
+        if X.shape[0] <= LINKED or whole or not self.include_center:
             return self._link_some(X, near)
         order = near_each_other(self._search, near.nearest[0])
 
@@ -346,7 +348,7 @@ class PatchEmbedding(
             rows = order[block]
             return self._link_some(X[rows], near.rows(rows))
 
-        parts = map_blocks(link, q, 0, self.n_jobs, step=LINKED)
+        parts = map_blocks(link, X.shape[0], 0, self.n_jobs, step=LINKED)
         indices, lengths = (
             np.concatenate([getattr(part, name) for part in parts])[np.argsort(order)]
             for name in ("indices", "lengths")
