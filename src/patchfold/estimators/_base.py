@@ -20,6 +20,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, array_namespace
+from .._blocks import begin_stage, untold_stages
 from .._distances import squared_distances
 from .._homes import HERE, Home, home_of, hosted, is_tensor, move
 from .._types import EdgeList, Links, Neighborhoods, Pairs, RaggedNeighborhoods
@@ -48,6 +49,9 @@ from ..selection import choose_n_neighbors
 from ..sweep import SharedStages
 from ._parameters import COMMON_RULES, check_neighborhoods
 from ._stages import PatchStage
+
+STAGES = ("neighbours", "patches", "edges", "coordinates")
+"""What a fit does, in this order: who watches it is told when each begins."""
 
 QUERY_LINKS = 10
 """Links of a new sample under a label rule: see `PatchEmbedding.transform`."""
@@ -114,7 +118,8 @@ class PatchEmbedding(
         if self.n_neighbors is not None:
             wanted = self.n_neighbors
             if wanted == "auto":
-                wanted = choose_n_neighbors(self, X, y)
+                with untold_stages():
+                    wanted = choose_n_neighbors(self, X, y)
             if sp.issparse(X):  # a graph: only new samples need a number
                 wanted = min(wanted, n - 1)
             self.n_neighbors_ = resolve_n_neighbors(wanted, n)
@@ -125,6 +130,7 @@ class PatchEmbedding(
             edges = self._read_edges(X)
         else:
             edges = self._measure_edges(X, move(classes, home_of(X)), shared)
+        begin_stage("coordinates", STAGES)
         edges = move(edges, Home(home.device))
         self.graph_ = edges.to_csr()
         self.embedding_ = move(self._embed(edges), home)
@@ -281,6 +287,7 @@ class PatchEmbedding(
         dissimilarity = get_dissimilarity(self.dissimilarity)
         compare = None if shared is None else shared.compare
         self._check_room(X, dissimilarity, deferred=compare is not None)
+        begin_stage("neighbours", STAGES)
         near = self._find_neighbors(X, shared)
         if near is None:
             pairs = complete_graph(X.shape[0])
@@ -290,17 +297,20 @@ class PatchEmbedding(
         if classes is not None and rule.removes_edges:
             pairs = remove_edges_between(pairs, classes, X, n_jobs=self.n_jobs)
         pairs = self._connect(pairs, X)
+        begin_stage("patches", STAGES)
         self._variance = mean_variance(X)
         if near is not None and dissimilarity.needs_gaussians:
             near = self._choose_patches(dissimilarity, X, near)
         i, j = pairs.source, pairs.target
         if compare is not None:
             self._described = self._defer_patches(dissimilarity, near)
+            begin_stage("edges", STAGES)
             values = compare(self._described, pairs)
         else:
             patches = self._fit_patches(dissimilarity, X, near, shared)
             described = describe_patches(dissimilarity, patches, n_jobs=self.n_jobs)
             self._described = described
+            begin_stage("edges", STAGES)
             values = compare_pairs(
                 dissimilarity, described, described, i, j, n_jobs=self.n_jobs
             )
