@@ -200,7 +200,7 @@ def test_a_part_has_a_line_of_its_own_until_it_is_done(drawn):
 def test_the_stages_of_a_fit_are_counted_and_only_parts_have_a_time_left(drawn):
     start, clock, lines = drawn
     bar = start("elap", timed=False)
-    with bar:
+    with bar as advance:
         bar.stage("neighbours", 0, 4)
         clock[0] += 5
         bar.part("neighbours", 0, 10)
@@ -219,3 +219,6 @@ def test_the_stages_of_a_fit_are_counted_and_only_parts_have_a_time_left(drawn):
         assert re.fullmatch(r"eigenvectors [━╸╺ ]*50 % 0:00:07 -:--:--", lines(bar)[-1])
         bar.part("eigenvectors", 1, 1)
         assert re.fullmatch(r"eigenvectors [━╸╺ ]*0:00:07", lines(bar)[-1])
+        advance(1, 1)
+    (line,) = lines(bar)
+    assert re.fullmatch(r"elap ━+ 1/1 0:00:17", line)

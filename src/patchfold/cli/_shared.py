@@ -184,7 +184,7 @@ class Progress:
             console=Console(stderr=True),
             disable=quiet or not sys.stderr.isatty(),
         )
-        self._what, self._stage = what, ""
+        self._what, self._in_stages = what, False
         self._whole = self._add(what, Pace() if timed else None)
         self._part: Any = None
 
@@ -202,8 +202,9 @@ class Progress:
 
         It has a line of its own, at first with no more than a clock.
         """
-        self._stage = f"{self._what}, part {done + 1} of {total}"
-        self._bar.update(self._whole.id, description=self._stage)
+        self._in_stages = True
+        name = f"{self._what}, part {done + 1} of {total}"
+        self._bar.update(self._whole.id, description=name)
         self._advance(self._whole, done, total)
         self._end_part()
         self._part = self._add(what, None)
@@ -218,7 +219,7 @@ class Progress:
         if self._part is None:
             self._part = self._add(what, None)
         if done >= total:
-            if self._stage:
+            if self._in_stages:
                 self._part.total = None  # what follows is not told in parts
             else:
                 self._end_part()
@@ -241,5 +242,43 @@ class Progress:
         self._bar.update(task.id, completed=done, total=total)
 
     def __exit__(self, *error: object) -> None:
+        self._end_part()
+        self._bar.update(self._whole.id, description=self._what)
         if not self._bar.disable:  # or older versions of rich write an empty line
             self._bar.stop()
+
+
+PARTS = {
+    "cell_search": "neighbours",
+    "exact_search": "neighbours",
+    "radius_search": "neighbours",
+    "connectivity": "joining pieces",
+    "moments": "patches",
+    "patches": "patches",
+    "divergences": "patches",
+    "dissimilarity": "edges",
+    "geodesics": "paths",
+    "mds": "coordinates",
+    "eigenvectors": "eigenvectors",
+    "kernel_ridge": "kernel scores",
+    "local": "patch scores",
+    "marginal": "marginal scores",
+    "pooled": "pooled scores",
+}
+"""What is shown of the modules that work block by block, or tell how far they are."""
+
+
+@contextmanager
+def show_parts(bar: Progress) -> Iterator[None]:
+    """Show on a bar which stage of a fit runs, and how far its parts are."""
+    from .._blocks import watch_blocks
+
+    with watch_blocks(partial(_show_part, bar), bar.stage):
+        yield
+
+
+def _show_part(bar: Progress, module: str, done: float, total: float) -> None:
+    """Name the part of the work by the module that does it."""
+    name = PARTS.get(module.rpartition(".")[2])
+    if name is not None and (total > 1 or module == name):
+        bar.part(name, done, total)
