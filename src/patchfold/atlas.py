@@ -195,8 +195,8 @@ def _with_neighbors(frame: Any, points: np.ndarray, count: int) -> Any:
 def write_for_page(table: Any, file: Path) -> None:
     """Write a table so that pandas reads the neighbours without making objects.
 
-    Embedding Atlas reads the file with pandas and hands it to DuckDB, which takes a
-    hundred times as long over a dictionary for every sample as over Arrow's arrays.
+    Embedding Atlas reads the file with pandas and hands it to DuckDB, which takes
+    forty times as long over a dictionary for every sample as over Arrow's arrays.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -21,10 +21,11 @@ class Row:
     ----------
     lasts : (float, float)
         Seconds of the row, processes and data included, in a full and in a quick run on
-        two cores of docs/performance.md. Elsewhere only their shares mean something.
+        the two cores of docs/performance.md. Elsewhere only their shares mean
+        something, and outside the tables nothing.
     """
 
-    lasts: tuple[float, float]
+    lasts: tuple[float, float] = (0.0, 0.0)
 
     def left_out(self, quick: bool) -> str:
         """Say why the row is not run; nothing if it is."""
