@@ -112,6 +112,28 @@ def tell_part(name: str, done: float, total: float) -> None:
         watcher(name, done, total)
 
 
+def tell_each(name: str, items: Sequence[T]) -> Iterator[T]:
+    """Give items in turn, and tell who watches of these instead of their blocks.
+
+    Examples
+    --------
+    >>> with watch_blocks(lambda name, done, total: print(name, done, "of", total)):
+    ...     for item in tell_each("letters", "ab"):
+    ...         parts = map_blocks(lambda block: block.stop, 3, BLOCK_BYTES / 2)
+    letters 0 of 2
+    letters 1 of 2
+    letters 2 of 2
+    """
+    for done, item in enumerate(items):
+        tell_part(name, done, len(items))
+        token = _WATCHER.set(None)
+        try:
+            yield item
+        finally:
+            _WATCHER.reset(token)
+    tell_part(name, len(items), len(items))
+
+
 def _watched(function: Callable[[slice], T], total: int) -> Callable[[slice], T]:
     watcher = _WATCHER.get()
     if watcher is None:

@@ -262,6 +262,7 @@ PARTS = {
     "eigenvectors": "eigenvectors",
     "kernel_ridge": "kernel scores",
     "local": "patch scores",
+    "patch scores": "patch scores",
     "marginal": "marginal scores",
     "pooled": "pooled scores",
 }
