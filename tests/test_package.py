@@ -126,6 +126,7 @@ FLOORS = [
     {"comparison.report"},
     {"comparison.run"},
     {"comparison"},
+    {"cli._columns"},
     {"cli._shared"},
     {"cli._placing"},
     {

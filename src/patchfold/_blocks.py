@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -37,9 +37,12 @@ S = TypeVar("S")
 
 T = TypeVar("T")
 
-Watcher = Callable[[str, int, int], None]
+Watcher = Callable[[str, float, float], None]
+StageWatcher = Callable[[str, int, int], None]
 
 _WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+_STAGES: ContextVar[StageWatcher | None] = ContextVar("stages", default=None)
 
 _ROOM: ContextVar[int | None] = ContextVar("room", default=None)
 
@@ -67,23 +70,74 @@ def device_blocks(n_bytes: int) -> Iterator[None]:
 
 
 @contextmanager
-def watch_blocks(watcher: Watcher) -> Iterator[None]:
+def watch_blocks(
+    watcher: Watcher, stages: StageWatcher | None = None
+) -> Iterator[None]:
     """Tell `watcher` of every finished block: whose it is, how many are, of how many.
 
     Whose: the module that asked for the work. A block's own blocks are not told.
+    `stages` is told which stage begins, after how many of how many.
 
     Examples
     --------
     >>> with watch_blocks(lambda module, done, total: print(f"{done} of {total}")):
     ...     parts = map_blocks(lambda block: block.stop, 3, BLOCK_BYTES / 2)
+    0 of 2
     1 of 2
     2 of 2
     """
-    token = _WATCHER.set(watcher)
+    blocks, begun = _WATCHER.set(watcher), _STAGES.set(stages)
     try:
         yield
     finally:
-        _WATCHER.reset(token)
+        _WATCHER.reset(blocks)
+        _STAGES.reset(begun)
+
+
+def begin_stage(name: str, stages: Sequence[str]) -> None:
+    """Tell who watches that one of the stages of a fit begins."""
+    watcher = _STAGES.get()
+    if watcher is not None:
+        watcher(name, stages.index(name), len(stages))
+
+
+@contextmanager
+def untold_stages() -> Iterator[None]:
+    """Let stages begin that are none of the whole: those of fits inside a fit."""
+    token = _STAGES.set(None)
+    try:
+        yield
+    finally:
+        _STAGES.reset(token)
+
+
+def tell_part(name: str, done: float, total: float) -> None:
+    """Tell who watches how far work is that has no blocks."""
+    watcher = _WATCHER.get()
+    if watcher is not None:
+        watcher(name, done, total)
+
+
+def tell_each(name: str, items: Sequence[T]) -> Iterator[T]:
+    """Give items in turn, and tell who watches of these instead of their blocks.
+
+    Examples
+    --------
+    >>> with watch_blocks(lambda name, done, total: print(name, done, "of", total)):
+    ...     for item in tell_each("letters", "ab"):
+    ...         parts = map_blocks(lambda block: block.stop, 3, BLOCK_BYTES / 2)
+    letters 0 of 2
+    letters 1 of 2
+    letters 2 of 2
+    """
+    for done, item in enumerate(items):
+        tell_part(name, done, len(items))
+        token = _WATCHER.set(None)
+        try:
+            yield item
+        finally:
+            _WATCHER.reset(token)
+    tell_part(name, len(items), len(items))
 
 
 def _is_one_of_many() -> bool:
@@ -94,7 +148,9 @@ def _watched(function: Callable[[slice], T], total: int) -> Callable[[slice], T]
     watcher = _WATCHER.get()
     if watcher is None:
         return function
+    module = getattr(function, "func", function).__module__  # of a partial, its own
     count, lock = itertools.count(1), Lock()
+    watcher(module, 0, total)
 
     def work(block: slice) -> T:
         token = _WATCHER.set(None)
@@ -103,7 +159,7 @@ def _watched(function: Callable[[slice], T], total: int) -> Callable[[slice], T]
         finally:
             _WATCHER.reset(token)
         with lock:  # threads tell in order
-            watcher(function.__module__, next(count), total)
+            watcher(module, next(count), total)
         return result
 
     return work
@@ -259,7 +315,8 @@ def fill_blocks(
         for block in blocks[1:][number]:
             write(block, function(block))
 
-    work.__module__ = function.__module__  # a watcher is told whose work it is
+    # A watcher is told whose work it is.
+    work.__module__ = getattr(function, "func", function).__module__
     write(blocks[0], head)
     map_blocks(work, len(blocks) - 1, 0, n_jobs, step=1)
     return whole

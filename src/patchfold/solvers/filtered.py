@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh, eigh_tridiagonal
 
-from .._blocks import map_blocks
+from .._blocks import map_blocks, tell_part
 from .._native import WIDTH, orthogonalize, recur
 from ..geodesics import cache_order
 
@@ -64,6 +64,9 @@ MANY = 50_000
 shared among threads, `ROWS` at a time."""
 
 ROWS = 16_384
+
+PART = "eigenvectors"
+"""What who watches is told of: products, of as many as the pace lets expect."""
 
 Pairs = tuple[np.ndarray, np.ndarray]
 
@@ -117,13 +120,16 @@ def filtered_eigenpairs(
     if width >= n:
         raise RuntimeError(f"{n} samples are too few to be filtered")
     start = seed.uniform(-1, 1, (n, width))
-    if n <= MANY:
-        return _iterate(_Step(matrix), n_components, null, tolerance, start)
-    order, place = cache_order(matrix)
-    near = matrix[order][:, order]
-    step = _Step(near, n_jobs)
-    values, vectors = _iterate(step, n_components, null[order], tolerance, start)
-    return values, vectors[place]
+    try:
+        if n <= MANY:
+            return _iterate(_Step(matrix), n_components, null, tolerance, start)
+        order, place = cache_order(matrix)
+        near = matrix[order][:, order]
+        step = _Step(near, n_jobs)
+        values, vectors = _iterate(step, n_components, null[order], tolerance, start)
+        return values, vectors[place]
+    finally:
+        tell_part(PART, 1, 1)
 
 
 class _Step:
@@ -133,6 +139,7 @@ class _Step:
         self.matrix = matrix
         self.n_jobs = n_jobs
         self.threaded = matrix.shape[0] > MANY
+        self.done, self.expected = 0, float(8 * DEGREE)
 
     def __call__(
         self, now: np.ndarray, before: np.ndarray, weights: tuple[float, float, float]
@@ -142,10 +149,12 @@ class _Step:
         def work(rows: slice) -> None:
             recur(self.matrix, now, before, rows, weights)
 
+        tell_part(PART, self.done, max(self.expected, self.done + 1.0))
         if self.threaded:
             map_blocks(work, now.shape[0], 0, self.n_jobs, step=ROWS)
         else:
             work(slice(0, now.shape[0]))
+        self.done += 1
 
     def product(self, vectors: np.ndarray) -> np.ndarray:
         image = np.zeros_like(vectors)
@@ -181,6 +190,7 @@ def _iterate(
         gap = max((cut - values[n_components - 1]) / (top - cut), np.finfo(float).tiny)
         pace = np.arccosh(1 + 2 * gap) or 2 * np.sqrt(gap)
         ahead = np.arccosh(residual / tolerance) / pace
+        step.expected = step.done + ahead
         if not np.isfinite(residual) or (rounds >= TRIED and ahead > PRODUCTS):
             break
         if cut > SETTLED * last:
