@@ -18,6 +18,7 @@ from .._pieces import run_pieces
 from ..methods import METHODS, OTHERS, PAPERS, TWINS, Method, find_method, is_installed
 from ..tabular import choose_columns, encode_classes, make_encoder, read_source
 from ..tabular.encoding import describe_columns
+from .figure import draw_embeddings
 from .planning import Outcome, conclude, plan, plan_control, run_call
 from .record import Findings
 from .report import build_page
@@ -25,6 +26,7 @@ from .scoring import Problem, Result, make_splits, reference
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 MAX_CLASSES = 56
 """So many looks a picture has for classes; beyond, a target is hardly one."""
@@ -46,13 +48,22 @@ SCORES = (
 LONGEST = 200
 """An argument that is longer is written down by its name."""
 
-PACKAGES = ("patchfold", "numpy", "scipy", "scikit-learn", "pandas", "umap-learn")
+PACKAGES = (
+    "patchfold",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "plotly",
+    "umap-learn",
+)
 
 
 class Comparison(Findings):
     """Every method's scores and pictures of one table; `Findings` has the attributes.
 
-    In a notebook it shows itself: linked pictures and a table that sorts.
+    In a notebook it shows itself: linked pictures and a table that sorts. `figure`
+    returns the pictures alone, to go on with in Plotly.
     """
 
     def __repr__(self) -> str:
@@ -69,6 +80,14 @@ class Comparison(Findings):
         rows = [[getattr(r, name) for name in SCORES] for r in self.results]
         index = pd.Index([r.name for r in self.results], name="method")
         return pd.DataFrame(rows, index=index, columns=list(SCORES))
+
+    def figure(self) -> go.Figure:
+        """Return the pictures alone, as one Plotly figure.
+
+        A subplot for each method and in it a trace for each class, which the legend
+        hides everywhere; `customdata` is the position of the sample in `ids`.
+        """
+        return draw_embeddings(self)
 
     def to_html(self) -> str:
         """Return the report: one page that needs nothing else."""
@@ -139,7 +158,8 @@ def compare(
     Returns
     -------
     Comparison
-        It shows itself in a notebook; `save` writes the page.
+        It shows itself in a notebook; `figure` returns the pictures, `save` writes
+        the page.
 
     Examples
     --------
