@@ -103,11 +103,10 @@ def spot(page, panel, sample):
     )
 
 
-def drag_around(page, left, top=0.02):
-    """Drag around the right lower part of the first panel."""
+def drag(page, *corners):
+    """Drag over the first panel, from corner to corner in parts of its sides."""
     page.locator(".plot").first.scroll_into_view_if_needed()
     box = page.locator(".plot").first.bounding_box()
-    corners = [(left, top), (0.98, top), (0.98, 0.98), (left, 0.98), (left, 0.9)]
     places = [
         (box["x"] + u * box["width"], box["y"] + v * box["height"]) for u, v in corners
     ]
@@ -116,6 +115,11 @@ def drag_around(page, left, top=0.02):
     for place in places[1:]:
         page.mouse.move(*place, steps=5)
     page.mouse.up()
+
+
+def drag_around(page, left):
+    """Draw around what is right of a line in the first panel."""
+    drag(page, (left, 0.02), (0.98, 0.02), (0.98, 0.98), (left, 0.98))
 
 
 def rings(page):
@@ -229,7 +233,7 @@ def test_a_box_zooms_and_two_clicks_go_back(page):
     })"""
     whole = pytest.approx(page.evaluate(ranges), rel=0.01)
     page.get_by_role("button", name="Zoom").click()
-    drag_around(page, 0.5, top=0.5)
+    drag(page, (0.5, 0.6), (0.96, 0.98))
     settle(page)
     x, y, other = page.evaluate(ranges)
     assert x == pytest.approx(y, rel=0.01)  # one scale for both
@@ -287,6 +291,8 @@ def test_colours_follow_dark_and_light_while_the_page_is_open(page):
 
 def test_pictures_follow_the_width_of_the_page(page):
     """The axes of every panel lie in its box, in as many columns as there is room."""
+    shown = "document.getElementById('points')._fullLayout.yaxis2.range"
+    whole = page.evaluate(shown)
     found = []
     for width in (1280, 700, 390, 1280):
         page.set_viewport_size({"width": width, "height": 900})
@@ -303,34 +309,28 @@ def test_pictures_follow_the_width_of_the_page(page):
             })"""
         )
         np.testing.assert_allclose(axes, places, atol=1.5)
+        assert page.evaluate(shown) == whole
         found.append(len({left for left, _ in places}))
     assert found == [3, 2, 1, 3]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_scrolls_the_page_and_taps_samples(open_page, address, scheme):
-    page = drawn(
-        open_page(
-            address,
-            width=390,
-            color_scheme=scheme,
-            device_scale_factor=2,
-            has_touch=True,
-            is_mobile=True,
-        )
-    )
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert all(painted(page, panel) > 500 for panel in range(3))
+def test_a_phone_scrolls_the_page_and_taps_samples(open_page, address):
+    options = {"device_scale_factor": 2, "has_touch": True, "is_mobile": True}
+    page = drawn(open_page(address, width=390, color_scheme="dark", **options))
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        settle(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert all(painted(page, panel) > 500 for panel in range(3))
     page.touchscreen.tap(*spot(page, 0, 3))
     page.locator("#tip").wait_for()
     assert page.locator("#tip").inner_text().startswith("tree ")
-    if scheme == "light":
-        assert swipe(page) > 100
-        assert page.locator("#selected").inner_text() == ""
-        page.get_by_role("button", name="Lasso").tap()
-        settle(page)
-        assert swipe(page) == 0
-        page.locator("#selected:not(:empty)").wait_for()
+    assert swipe(page) > 100
+    assert page.locator("#selected").inner_text() == ""
+    page.get_by_role("button", name="Lasso").tap()
+    settle(page)
+    assert swipe(page) == 0
+    page.locator("#selected:not(:empty)").wait_for()
 
 
 def swipe(page):
@@ -400,3 +400,15 @@ def test_any_number_of_classes_is_drawn(open_page, comparison, tmp_path, n_class
     page.locator("#tip").wait_for()
     words = page.locator("#tip").inner_text()
     assert words.splitlines()[0] == f"tree 7 {names[7]}" if names else "tree 7"
+
+
+def test_the_report_is_drawn_in_the_frame_of_a_notebook(
+    open_page, comparison, tmp_path
+):
+    cell = tmp_path / "cell.html"
+    cell.write_text(f"<!doctype html>{comparison._repr_html_()}", "utf-8")
+    frame = open_page(cell.as_uri()).frame_locator("iframe")
+    frame.locator("#points .nsewdrag").nth(2).wait_for(state="attached")
+    frame.locator("#wait").wait_for(state="hidden")
+    pixels = imread(io.BytesIO(frame.locator(".plot").first.screenshot()))[..., :3]
+    assert (np.ptp(pixels, axis=2) > 0.25).sum() > 1000

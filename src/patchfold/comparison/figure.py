@@ -51,7 +51,7 @@ FAR = 3.0
 WIDE = 4
 """So many pictures are side by side."""
 
-SIDE = 280
+SIDE = 240
 """Height of a picture in a notebook, in pixels."""
 
 
@@ -145,7 +145,6 @@ def _make_grid(titles: list[str]) -> tuple[go.Figure, list[tuple[int, int]]]:
         axis.scaleanchor = axis.anchor
     figure.update_layout(
         template="none",
-        dragmode="lasso",
         hovermode="closest",
         hoverdistance=14,
         legend={"itemsizing": "constant"},
@@ -163,7 +162,10 @@ def _marker(code: int, far: np.ndarray, n_samples: int) -> dict[str, Any]:
         "symbol": np.where(far, f"{symbol}-open", symbol) if far.any() else symbol,
         "size": round(size * SYMBOLS[symbol], 2),
         "opacity": 0.85,
-        "line": {"width": 0.5, "color": "white"},
+        "line": {
+            "width": np.where(far, 1.5, 0.5) if far.any() else 0.5,
+            "color": "white",
+        },
     }
 
 
@@ -272,7 +274,7 @@ def _apart(sizes: set[int]) -> list[int]:
     """Leave out sizes whose numbers would overlap on a phone's logarithmic axis."""
     kept: list[int] = []
     for size in sorted(sizes):
-        if not kept or size >= 1.5 * kept[-1]:
+        if not kept or size >= 2 * kept[-1]:
             kept.append(size)
     return kept
 

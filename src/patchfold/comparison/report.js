@@ -5,7 +5,7 @@
   const byId = (id) => document.getElementById(id);
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const CONFIG = { displayModeBar: false, showAxisDragHandles: false, showAxisRangeEntryBoxes: false };
+  const CONFIG = { displayModeBar: false, doubleClick: "reset", showAxisDragHandles: false, showAxisRangeEntryBoxes: false };
   const LARGEST = 8192; // pixels: a taller WebGL canvas is cut by some phones
 
   function make(tag, text, parent) {
@@ -56,16 +56,21 @@
     if (byId("numbers")) byId("numbers").open = true;
   });
 
-  // The tip beside the pointer.
+  // The tip beside the point that the mouse is over, or that was tapped.
   const tip = byId("tip");
-  function putTip(event) {
+  function putTip(plot, { x, y, xaxis, yaxis }) {
     tip.hidden = false;
-    const { clientX, clientY } = event.touches?.[0] || event.changedTouches?.[0] || event;
-    const { width, height } = tip.getBoundingClientRect();
-    const left = Math.min(clientX + 14, innerWidth - width - 6);
-    const below = clientY + 16 + height < innerHeight;
-    const top = below ? clientY + 16 : clientY - height - 12;
-    tip.style.transform = `translate(${Math.max(4, left)}px, ${Math.max(4, top)}px)`;
+    const box = plot.getBoundingClientRect(), { width, height } = tip.getBoundingClientRect();
+    const across = box.left + xaxis._offset + xaxis.d2p(x), down = box.top + yaxis._offset + yaxis.d2p(y);
+    const left = Math.min(across + 14, innerWidth - width - 6);
+    const top = down + 16 + height < innerHeight ? down + 16 : down - height - 12;
+    tip.style.transform = `translate(${scrollX + Math.max(4, left)}px, ${scrollY + Math.max(4, top)}px)`;
+  }
+  function onPoint(plot, enter, leave) {
+    const show = ({ points }) => { enter(points[0].customdata); putTip(plot, points[0]); };
+    plot.on("plotly_hover", show);
+    plot.on("plotly_click", show); // a tap is no hover
+    plot.on("plotly_unhover", leave);
   }
 
   // A drawing is made again, from what is known then, when the page changes.
@@ -104,9 +109,9 @@
     const hidden = new Set();
     let selection = null; // a Set of samples, or null
     let hovered = -1;
+    const light = traces.map((trace) => trace.marker.color);
     traces.forEach((trace) => {
       for (const letter of "xy") trace[letter] = new Int16Array(toBytes(trace[letter].bdata).buffer);
-      trace.light = trace.marker.color;
     });
     Object.assign(layout, { margin: { l: 0, r: 0, t: 0, b: 0 }, paper_bgcolor: "transparent", plot_bgcolor: "transparent" });
     layout.dragmode = matchMedia("(pointer: coarse)").matches ? false : "lasso";
@@ -128,7 +133,7 @@
         trace.type = ratio ? "scattergl" : "scatter";
         trace.visible = !hidden.has(label);
         trace.selectedpoints = chosen[label];
-        trace.marker.color = dark.matches ? data.dark[trace.light] : trace.light;
+        trace.marker.color = dark.matches ? data.dark[light[number]] : light[number];
         trace.marker.line.color = card;
       });
       drawLegend();
@@ -151,24 +156,20 @@
         mark.style.bottom = `${share("y", y[k])}%`;
       });
     }
-    function hover(i, event) {
-      if (i !== hovered) {
-        hovered = i;
-        ring();
-        tip.hidden = i < 0;
-        tip.replaceChildren();
-        if (i >= 0) {
-          make("b", data.ids[i], tip);
-          if (data.labels) make("span", ` ${data.classes[labels[i]]}`, tip);
-          const list = make("dl", undefined, tip);
-          data.columns.forEach((name, j) => {
-            make("dt", name, list);
-            make("dd", data.cells[j][i], list);
-          });
-          if (data.more) make("small", `and ${data.more} more columns`, tip);
-        }
-      }
-      if (i >= 0) putTip(event);
+    function hover(i) {
+      hovered = i;
+      ring();
+      tip.hidden = i < 0;
+      if (i < 0) return;
+      tip.replaceChildren();
+      make("b", data.ids[i], tip);
+      if (data.labels) make("span", ` ${data.classes[labels[i]]}`, tip);
+      const list = make("dl", undefined, tip);
+      data.columns.forEach((name, j) => {
+        make("dt", name, list);
+        make("dd", data.cells[j][i], list);
+      });
+      if (data.more) make("small", `and ${data.more} more columns`, tip);
     }
 
     // Lasso: what is selected in one panel is selected in all.
@@ -200,6 +201,19 @@
       draw();
     }));
     showTools();
+
+    // A zoom keeps one scale for both axes: a box that is no square is made one.
+    function square() {
+      boxes.forEach((_, panel) => {
+        const axes = [axis("x", panel), axis("y", panel)];
+        const side = Math.max(...axes.map(({ range: [low, high] }) => high - low));
+        axes.forEach((each) => {
+          const middle = (each.range[0] + each.range[1]) / 2;
+          each.range = [middle - side / 2, middle + side / 2];
+        });
+      });
+      return draw();
+    }
 
     // Legend: a button per class. The symbols are Plotly's, in a box from -8 to 8.
     const PATHS = {
@@ -239,16 +253,14 @@
     }
 
     const drawn = keepDrawn(draw);
-    plot.on("plotly_hover", ({ points, event }) => hover(points[0].customdata, event));
-    plot.on("plotly_unhover", () => hover(-1));
+    onPoint(plot, hover, () => hover(-1));
     plot.on("plotly_selected", (event) => {
       if (!event || !event.lassoPoints) return; // it is also said of what we select
       const chosen = new Set(event.points.map((point) => point.customdata));
       setTimeout(() => select(chosen)); // Plotly keeps the line of the lasso after this, which we take away
     });
     plot.on("plotly_deselect", () => select(null));
-    plot.on("plotly_relayout", ring); // a zoom moves the rings
-    addEventListener("scroll", () => hover(-1), { passive: true });
+    plot.on("plotly_relayout", (change) => { if (Object.keys(change).some((key) => key.includes("range"))) square(); });
     return drawn;
   }
 
@@ -256,7 +268,7 @@
   function showCurves(data) {
     const plot = byId("curves"), { data: traces, layout } = data.curves;
     if (!plot) return undefined;
-    traces.forEach((trace) => { trace.light = trace.marker.color; });
+    const light = traces.map((trace) => trace.marker.color);
     const drawn = keepDrawn(() => {
       const width = plot.clientWidth, narrow = width < 600;
       const colors = { color: css("--soft"), gridcolor: css("--line"), linecolor: css("--line"), fixedrange: true };
@@ -268,17 +280,13 @@
       });
       Object.assign(layout.xaxis, colors);
       Object.assign(layout.yaxis, colors);
-      traces.forEach((trace) => {
-        const color = dark.matches ? data.dark[trace.light] : trace.light;
+      traces.forEach((trace, number) => {
+        const color = dark.matches ? data.dark[light[number]] : light[number];
         for (const part of [trace.marker, trace.line, trace.error_y]) part.color = color;
       });
       return Plotly.react(plot, traces, layout, CONFIG);
     });
-    plot.on("plotly_hover", ({ points, event }) => {
-      tip.replaceChildren(points[0].customdata);
-      putTip(event);
-    });
-    plot.on("plotly_unhover", () => { tip.hidden = true; });
+    onPoint(plot, (words) => tip.replaceChildren(words), () => { tip.hidden = true; });
     return drawn;
   }
 })();

@@ -296,7 +296,8 @@ def _bare_points(findings: Findings) -> dict[str, Any]:
     """Return the figure without words: titles, classes and hover are the page's."""
     figure = draw_embeddings(findings)
     figure.update_traces(name=None, hovertext=None, hoverinfo="none")
-    figure.update_xaxes(visible=False).update_yaxes(visible=False)
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False, scaleanchor=None)  # the page's boxes are square
     figure.update_layout(showlegend=False).layout.annotations = ()
     return json.loads(figure.to_json())
 
