@@ -276,7 +276,10 @@
         width, height: narrow ? 480 : 420, dragmode: false, paper_bgcolor: "transparent", plot_bgcolor: "transparent",
         font: { family: "system-ui, sans-serif", size: 12, color: css("--ink") },
         margin: { l: 44, r: 10, t: 10, b: 50 },
-        legend: { orientation: "h", y: narrow ? -0.2 : -0.17, font: { size: narrow ? 11 : 13 } },
+        legend: {
+          orientation: "h", y: narrow ? -0.2 : -0.17, font: { size: narrow ? 11 : 13 },
+          ...(narrow ? { entrywidth: 0.48, entrywidthmode: "fraction" } : {}),
+        },
       });
       Object.assign(layout.xaxis, colors);
       Object.assign(layout.yaxis, colors);

@@ -132,7 +132,7 @@ def _opening(findings: Findings) -> str:
 def _pictures(findings: Findings) -> str:
     n = len(findings.ids)
     panels = "".join(_panel(result, n) for result in drawn_results(findings))
-    return f"""<h2 id='pictures'>Pictures</h2>
+    return f"""<section><h2 id='pictures'>Pictures</h2>
 <p>A sample has the same colour and shape everywhere. Point at one to see it in every
 picture. Press Lasso and draw around some to select them, or Zoom and draw a box to see
 it larger; two clicks go back. Press a class to hide it.</p>
@@ -143,7 +143,7 @@ it larger; two clicks go back. Press a class to hide it.</p>
 <output id='selected'></output></div></div>
 <noscript><p>The pictures need JavaScript; the tables below do not.</p></noscript>
 <p id='wait' role='status' hidden>The pictures are being unpacked …</p>
-<div id='panels'>{panels}<div id='points'></div></div>
+<div id='panels'>{panels}<div id='points'></div></div></section>
 <div id='tip' role='status' hidden></div>"""
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import html
 import inspect
 import os
-import platform
 from collections.abc import Callable, Iterable, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +18,7 @@ from ..tabular import choose_columns, encode_classes, make_encoder, read_source
 from ..tabular.encoding import describe_columns
 from .figure import draw_embeddings
 from .planning import Outcome, conclude, plan, plan_control, run_call
-from .record import Findings
+from .record import Findings, installed_versions
 from .report import build_page
 from .scoring import Problem, Result, make_splits, reference
 
@@ -48,16 +46,6 @@ SCORES = (
 LONGEST = 200
 """An argument that is longer is written down by its name."""
 
-PACKAGES = (
-    "patchfold",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "pandas",
-    "plotly",
-    "umap-learn",
-)
-
 
 class Comparison(Findings):
     """Every method's scores and pictures of one table; `Findings` has the attributes.
@@ -84,8 +72,22 @@ class Comparison(Findings):
     def figure(self) -> go.Figure:
         """Return the pictures alone, as one Plotly figure.
 
-        A subplot for each method and in it a trace for each class, which the legend
-        hides everywhere; `customdata` is the position of the sample in `ids`.
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            A subplot for each method, and in it a trace for each class, which the
+            legend hides everywhere. `customdata` is the position of the sample in
+            `ids`. Open symbols at the edge are samples far outside.
+
+        Examples
+        --------
+        >>> import patchfold as pf
+        >>> found = pf.compare("iris", methods=["elap", "pca"], sweep=False)
+        >>> figure = found.figure()
+        >>> len(figure.data)
+        6
+        >>> [title.text for title in figure.layout.annotations]
+        ['ELAP', 'PCA']
         """
         return draw_embeddings(self)
 
@@ -211,7 +213,7 @@ def compare(
         columns=describe_columns(columns, categories=categories, scale=scale),
         remarks=remarks,
         n_splits=n_splits,
-        versions=_versions(),
+        versions=installed_versions(),
         command=command,
     )
 
@@ -387,13 +389,3 @@ def _sample_names(samples: pd.DataFrame | pd.Series) -> list[str]:
     if samples.index.dtype.kind == "i":
         return [f"row {position + 1}" for position in samples.index]
     return [str(name) for name in samples.index]
-
-
-def _versions() -> dict[str, str]:
-    found = {"Python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
