@@ -123,6 +123,7 @@ FLOORS = [
     {"methods", "persistence"},
     {"embedding", "comparison.scoring"},
     {"cluster.files", "atlas", "comparison.planning", "comparison.record"},
+    {"comparison.figure"},
     {"comparison.report"},
     {"comparison.run"},
     {"comparison"},
