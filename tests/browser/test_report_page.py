@@ -369,6 +369,18 @@ def test_without_webgl_the_points_are_svg(launch, open_page, address):
     browser.close()
 
 
+def test_points_come_back_when_webgl_is_lost(open_page, address):
+    page = drawn(open_page(address))
+    before = painted(page, 2)
+    page.evaluate(
+        """() => document.querySelector("#points canvas").getContext("webgl")
+            .getExtension("WEBGL_lose_context").loseContext()"""
+    )
+    page.locator("#points .point").last.wait_for(state="attached")
+    settle(page)
+    assert painted(page, 2) == pytest.approx(before, rel=0.3)
+
+
 def test_a_browser_that_cannot_unpack_says_so_and_shows_the_tables(
     open_page, address, tmp_path
 ):
