@@ -227,6 +227,12 @@ class TestPage:
         assert set(re.findall(r"'sha256-(.*?)'", policy)) == digests
         assert "unsafe-inline" not in policy.partition("script-src")[2]
 
+    def test_is_made_when_every_method_failed(self, found):
+        failed = replace(found.results[0], embedding=None, curve=None, failure="no")
+        page = replace(found, results=[failed]).to_html()
+        assert "failed: no" in page
+        assert page_data(page)["points"]["data"] == []
+
     def test_is_the_same_twice(self, found):
         assert found.to_html() == replace(found).to_html()
 

@@ -119,9 +119,8 @@ def _make_grid(titles: list[str]) -> tuple[go.Figure, list[tuple[int, int]]]:
     wide = max(1, min(WIDE, len(titles)))
     places = [(n // wide + 1, n % wide + 1) for n in range(len(titles))]
     high = places[-1][0] if places else 1
-    cells: list[dict[str, Any] | None] = [
-        {} if n < len(titles) else None for n in range(wide * high)
-    ]
+    empty = wide * high - max(1, len(titles))
+    cells: list[dict[str, Any] | None] = [{}] * (wide * high - empty) + [None] * empty
     figure = load_plotly("subplots").make_subplots(
         high,
         wide,

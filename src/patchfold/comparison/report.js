@@ -44,14 +44,15 @@
     const [script, text] = await Promise.all([unpack("plotly"), unpack("data")]);
     make("script", script, document.head);
     const data = JSON.parse(text);
+    if (!data.points.data.length) throw new Error("no method has one");
     await showPoints(data);
     await showCurves(data);
     byId("wait").hidden = true;
   }
   start().catch((error) => {
     const old = typeof DecompressionStream === "undefined";
-    byId("wait").textContent = `The pictures cannot be shown: ${old ? "this browser cannot unpack them. "
-      + "Chrome and Edge from 80, Firefox from 113 and Safari from 16.4 can" : error.message}. The tables are whole.`;
+    const why = old ? "this browser cannot unpack them; Chrome and Edge 80, Firefox 113, Safari 16.4 and later can" : error.message;
+    byId("wait").textContent = `The pictures cannot be shown (${why}). The tables are whole.`;
     document.querySelectorAll(".bar, #panels, #curves").forEach((part) => { part.hidden = true; });
     if (byId("numbers")) byId("numbers").open = true;
   });
@@ -85,7 +86,7 @@
     return draw();
   }
 
-  // How many pixels of a WebGL canvas one of the page may take; 0: draw as SVG.
+  // How many pixels of a WebGL canvas go to one of the page; 0: draw as SVG.
   function measureWebGL() {
     const gl = document.createElement("canvas").getContext("webgl");
     if (!gl || !gl.getExtension("ANGLE_instanced_arrays") || !gl.getExtension("OES_element_index_uint")) return () => 0;
@@ -105,14 +106,13 @@
     const rank = labels.map((label, i) => members[label].push(i) - 1);
     const axis = (letter, panel) => layout[`${letter}axis${panel ? panel + 1 : ""}`];
     const traceOf = (panel, label) => traces[panel * members.length + label];
-    const pixels = measureWebGL();
+    let pixels = measureWebGL();
     const hidden = new Set();
     let selection = null; // a Set of samples, or null
     let hovered = -1;
     const light = traces.map((trace) => trace.marker.color);
-    traces.forEach((trace) => {
-      for (const letter of "xy") trace[letter] = new Int16Array(toBytes(trace[letter].bdata).buffer);
-    });
+    const toNumbers = ({ bdata = "" }) => new Int16Array(toBytes(bdata).buffer); // a class may be empty
+    traces.forEach((trace) => Object.assign(trace, { x: toNumbers(trace.x), y: toNumbers(trace.y) }));
     Object.assign(layout, { margin: { l: 0, r: 0, t: 0, b: 0 }, paper_bgcolor: "transparent", plot_bgcolor: "transparent" });
     layout.dragmode = matchMedia("(pointer: coarse)").matches ? false : "lasso";
 
@@ -254,6 +254,10 @@
 
     const drawn = keepDrawn(draw);
     onPoint(plot, hover, () => hover(-1));
+    plot.on("plotly_webglcontextlost", () => { // as when a phone has slept
+      pixels = () => 0;
+      draw();
+    });
     plot.on("plotly_selected", (event) => {
       if (!event || !event.lassoPoints) return; // it is also said of what we select
       const chosen = new Set(event.points.map((point) => point.customdata));
