@@ -6,6 +6,11 @@ import scipy.sparse as sp
 
 import patchfold as pf
 from patchfold import _native
+from patchfold.curvature import (
+    compare_directions,
+    compare_most_directions,
+    describe_directions,
+)
 from patchfold.divergences import compare_kl, describe_kl
 from patchfold.exact_search import search_all
 from patchfold.patches import Patches, fit_patches
@@ -193,3 +198,68 @@ def test_models_do_not_depend_on_the_loops(in_arrays):
     expected = pf.PatchEigenmaps(n_neighbors=12).fit(X)
     np.testing.assert_allclose(found.graph_.data, expected.graph_.data, atol=1e-10)
     np.testing.assert_allclose(found.embedding_, expected.embedding_, atol=1e-7)
+
+
+@needs_loops
+@pytest.mark.parametrize("m", [1, 7, 30])
+def test_gaps_to_all(in_arrays, m):
+    rng = np.random.default_rng(m)
+    queries, X = rng.normal(size=(5, m)), rng.normal(size=(1030, m))
+    X[1027] = queries[3]
+    found = _native.all_squared_gaps(queries, X)
+    assert found[3, 1027] == 0
+    in_arrays()
+    np.testing.assert_allclose(found, _native.all_squared_gaps(queries, X), rtol=1e-13)
+
+
+def patches_of(rng, n, m, *, flat):
+    """Return directions, some equal to rounding, and with `flat` some that are none."""
+    root = rng.normal(size=(n, m, m)) * np.arange(1, m + 1)
+    root[1] = root[0] + 1e-9 * rng.normal(size=(m, m))
+    if flat:
+        root[2, :, 0] = root[3] = 0.0
+    matrices = root @ root.transpose(0, 2, 1)
+    return describe_directions(Patches(np.zeros((n, m)), dense=matrices))
+
+
+@needs_loops
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("m", [1, 2, 5, 12])
+def test_curvatures_of_pairs_are_those_of_arrays(m, flat):
+    rng = np.random.default_rng(m)
+    left, right = (patches_of(rng, n, m, flat=flat) for n in (40, 70))
+    for part, other in zip(left, right, strict=True):
+        part[:4] = other[:4]
+    i, j = np.nonzero(rng.uniform(size=(40, 70)) < 0.7)
+    i, j = np.append(i, [0, 0, 1, 3, 3]), np.append(j, [1, 0, 0, 3, 9])
+    found = np.full((3, i.size), np.nan)
+    compare_most_directions(left, right)(i, j, *found)
+    ends = (tuple(part[at] for part in side) for side, at in ((left, i), (right, j)))
+    expected = compare_directions(*ends)
+    for part, name in zip(found, ("label_free", "within", "between"), strict=True):
+        # Sines of cosines that are not near 1 are good to 1e-16 / 1e-3.
+        np.testing.assert_allclose(part, getattr(expected, name), rtol=1e-9, atol=1e-12)
+    assert (found[:2, i == j][:, :3] == 0).all()
+
+
+@needs_loops
+def test_directions_in_single_precision_are_left_to_arrays():
+    single = np.ones((3, 2, 2), dtype=np.float32), np.ones((3, 2), dtype=np.float32)
+    assert compare_most_directions(single, single) is None
+
+
+@needs_loops
+@pytest.mark.parametrize("part", [0.0, 0.1, 0.9])
+def test_edges_both_ways(in_arrays, part):
+    rng = np.random.default_rng(6)
+    upper = np.triu(rng.uniform(size=(50, 50)) < part, 1)
+    edges = 50, *np.nonzero(upper), rng.normal(size=upper.sum())
+    edges[3][:2] = 0.0  # zeros are edges
+    found = _native.mirror_edges(*edges)
+    in_arrays()
+    expected = _native.mirror_edges(*edges)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert found.nnz == 2 * upper.sum()
+    assert found.has_canonical_format
+    np.testing.assert_array_equal(found.toarray(), found.toarray().T)

@@ -48,20 +48,18 @@ def first_of_each_row(
 def nearest_first(squared: np.ndarray, n_neighbors: int) -> np.ndarray:
     """Return the places (q, K) of the K smallest of each row, of equal ones the first.
 
-    The fast sort leaves equal ones in any order; where there are some, a second sort
-    puts each run of them in the order of their places.
+    A key and its place fit into one integer, unless rows are long: to sort these is
+    faster than to sort places, and leaves nothing to choose among equal keys.
     """
     keys, n_places = tie_keys(squared), squared.shape[1]
-    order = np.argsort(keys, axis=1)
-    ascending = np.take_along_axis(keys, order, axis=1)
-    changes = ascending[:, 1:] != ascending[:, :-1]
-    tied = ~changes[:, :n_neighbors].all(axis=1)
-    if tied.any():
-        run = np.zeros((tied.sum(), n_places), dtype=np.int64)
-        np.cumsum(changes[tied], axis=1, out=run[:, 1:])
-        run *= n_places
-        order[tied] = np.sort(run + order[tied], axis=1) - run
-    return order[:, :n_neighbors]
+    bits = (n_places - 1).bit_length()
+    if bits > _DROPPED + 1:  # a distance has no sign
+        return np.argsort(keys, axis=1, kind="stable")[:, :n_neighbors]
+    keys = keys.view(np.uint64)
+    keys <<= np.uint64(bits)
+    keys |= np.arange(n_places, dtype=np.uint64)
+    keys.sort(axis=1)
+    return (keys[:, :n_neighbors] & np.uint64((1 << bits) - 1)).view(np.int64)
 
 
 def tie_keys(squared: Array) -> Array:

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from ._blocks import map_blocks
-from ._distances import Products, all_squared_distances, squared_distances_to
-from ._native import group_samples, is_compiled, search_cells
+from ._distances import Products, squared_distances_to
+from ._native import all_squared_gaps, group_samples, is_compiled, search_cells
 from ._ranking import TIE_BITS, first_of_each_row, in_rows, nearest_first
 from ._types import Neighborhoods
 
@@ -179,7 +179,7 @@ def _among_all(
     def search(block: slice) -> None:
         ours = None if own is None else own[block]
         if products is None:
-            exact = all_squared_distances(queries[block], X)
+            exact = all_squared_gaps(queries[block], X)
             if ours is not None:
                 exact[np.arange(ours.size), ours] = np.inf
             indices[block] = nearest_first(exact, n_neighbors)

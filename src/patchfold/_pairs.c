@@ -1,0 +1,242 @@
+/* Loops over the pairs of a nearly complete graph; see _loops.c and _native.py. */
+
+#include "_loops.h"
+
+/* ---- Principal curvatures of listed pairs, 32 right patches at a time ------------- */
+
+#define LANES (4 * N_DOUBLES)
+#define RUNS 16 /* left patches that meet the same right ones while these are in cache */
+
+typedef struct {
+    const double *left, *left_varied, *right, *right_varied; /* a patch after another */
+    const double *groups, *groups_varied; /* the right ones, LANES side by side */
+    const int64_t *row, *column;
+    double *mean, *within, *between;
+    Py_ssize_t r, m; /* directions and features */
+    double near;     /* a larger cosine has lost the digits of its angle */
+} Turns;
+
+/* One left patch and LANES right ones; `within` is -1 where a cosine is too near to 1. */
+EVERY_PROCESSOR
+static void turn_group(const Turns *t, Py_ssize_t i, Py_ssize_t group, double *mean,
+                       double *within, double *between)
+{
+    const double *u = t->left + i * t->r * t->m, *varied = t->left_varied + i * t->r;
+    const Doubles *v = (const Doubles *)(t->groups + group * t->r * t->m * LANES);
+    const double *also = t->groups_varied + group * t->r * LANES;
+    double largest[LANES], smallest[LANES], sines[LANES], count[LANES], cosine[LANES];
+    for (int k = 0; k < LANES; k++)
+        largest[k] = sines[k] = count[k] = 0, smallest[k] = 1;
+    for (Py_ssize_t l = 0; l < t->r; l++, also += LANES) {
+        Doubles sum0 = {0}, sum1 = {0}, sum2 = {0}, sum3 = {0};
+        for (Py_ssize_t f = 0; f < t->m; f++, u++, v += 4) {
+            sum0 += *u * v[0];
+            sum1 += *u * v[1];
+            sum2 += *u * v[2];
+            sum3 += *u * v[3];
+        }
+        Doubles *sums = (Doubles *)cosine;
+        sums[0] = sum0, sums[1] = sum1, sums[2] = sum2, sums[3] = sum3;
+        for (int k = 0; k < LANES; k++) {
+            double shared = varied[l] * also[k], c = fabs(cosine[k]);
+            largest[k] = c > largest[k] ? c : largest[k];
+            c += 1 - shared; /* a direction without variance turns by nothing */
+            smallest[k] = c < smallest[k] ? c : smallest[k];
+            sines[k] += sqrt(fabs(1 - c * c));
+            count[k] += shared;
+        }
+    }
+    for (int k = 0; k < LANES; k++) {
+        double some = count[k] > 0 ? 1 : 0, c = some * smallest[k];
+        double chord = 2 * fabs(1 - c), sine = sqrt(fabs(1 - largest[k] * largest[k]));
+        mean[k] = sines[k] / (count[k] > 0 ? count[k] : 1);
+        within[k] = largest[k] > t->near ? -1 : some * sine;
+        between[k] = sqrt(chord) + sqrt(fabs(chord * (1 - chord / 4)));
+    }
+}
+
+/* One pair, its sines from chords: √(1 - c²) loses half the digits of a small angle. */
+static void turn_exactly(const Turns *t, Py_ssize_t e)
+{
+    const double *u = t->left + t->row[e] * t->r * t->m;
+    const double *v = t->right + t->column[e] * t->r * t->m;
+    const double *here = t->left_varied + t->row[e] * t->r;
+    const double *there = t->right_varied + t->column[e] * t->r;
+    double sines = 0, count = 0, least = 2, widest = 0;
+    for (Py_ssize_t l = 0; l < t->r; l++, u += t->m, v += t->m) {
+        double cosine = 0, chord = 0;
+        if (here[l] * there[l] == 0)
+            continue;
+        for (Py_ssize_t f = 0; f < t->m; f++)
+            cosine += u[f] * v[f];
+        double sign = cosine < 0 ? -1 : 1;
+        for (Py_ssize_t f = 0; f < t->m; f++)
+            chord += (u[f] - sign * v[f]) * (u[f] - sign * v[f]);
+        double sine = sqrt(fabs(chord * (1 - chord / 4)));
+        sines += sine, count += 1;
+        least = sine < least ? sine : least;
+        widest = chord > widest ? chord : widest;
+    }
+    t->mean[e] = sines / count;
+    t->within[e] = least;
+    t->between[e] = sqrt(widest) + sqrt(fabs(widest * (1 - widest / 4)));
+}
+
+typedef struct {
+    Py_ssize_t at, end;
+} Run;
+
+/* Find runs of pairs of one left patch with ascending right ones. */
+static int find_runs(const Turns *t, Py_ssize_t start, Py_ssize_t n_pairs, Run *runs)
+{
+    int count = 0;
+    for (Py_ssize_t e = start; e < n_pairs; e++) {
+        if (e == start || t->row[e] != t->row[e - 1] || t->column[e] < t->column[e - 1]) {
+            if (count == RUNS)
+                break;
+            runs[count++].at = e;
+        }
+        runs[count - 1].end = e + 1;
+    }
+    return count;
+}
+
+static void turn_pairs(const Turns *t, Py_ssize_t n_pairs)
+{
+    Run runs[RUNS];
+    double mean[LANES], within[LANES], between[LANES];
+    for (Py_ssize_t start = 0; start < n_pairs;) {
+        int n_runs = find_runs(t, start, n_pairs, runs), left = n_runs;
+        start = runs[n_runs - 1].end;
+        while (left) {
+            /* The first group that some run has not passed. */
+            int64_t group = INT64_MAX;
+            for (int k = 0; k < n_runs; k++)
+                if (runs[k].at < runs[k].end && t->column[runs[k].at] / LANES < group)
+                    group = t->column[runs[k].at] / LANES;
+            for (int k = 0; k < n_runs; k++) {
+                Py_ssize_t at = runs[k].at, end = runs[k].end;
+                if (at == end || t->column[at] / LANES != group)
+                    continue;
+                turn_group(t, t->row[at], group, mean, within, between);
+                for (; at < end && t->column[at] / LANES == group; at++) {
+                    int lane = (int)(t->column[at] % LANES);
+                    t->mean[at] = mean[lane];
+                    t->within[at] = within[lane];
+                    t->between[at] = between[lane];
+                    if (within[lane] < 0)
+                        turn_exactly(t, at);
+                }
+                runs[k].at = at;
+                left -= at == end;
+            }
+        }
+    }
+}
+
+PyObject *turns_of_pairs(PyObject *self, PyObject *args)
+{
+    Py_buffer part[6], row, column, out[3];
+    Turns t;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*y*w*w*w*nnd", &part[0], &part[1], &part[2],
+                          &part[3], &part[4], &part[5], &row, &column, &out[0], &out[1],
+                          &out[2], &t.r, &t.m, &t.near))
+        return NULL;
+    t.left = part[0].buf, t.left_varied = part[1].buf;
+    t.right = part[2].buf, t.right_varied = part[3].buf;
+    t.groups = part[4].buf, t.groups_varied = part[5].buf;
+    t.row = row.buf, t.column = column.buf;
+    t.mean = out[0].buf, t.within = out[1].buf, t.between = out[2].buf;
+    Py_BEGIN_ALLOW_THREADS
+    turn_pairs(&t, row.len / (Py_ssize_t)sizeof(int64_t));
+    Py_END_ALLOW_THREADS
+    for (int k = 0; k < 6; k++)
+        PyBuffer_Release(&part[k]);
+    PyBuffer_Release(&row);
+    PyBuffer_Release(&column);
+    for (int k = 0; k < 3; k++)
+        PyBuffer_Release(&out[k]);
+    Py_RETURN_NONE;
+}
+
+/* ---- Squared distances to all samples, from differences ---------------------------- */
+
+#define STRIP 1024 /* samples whose sums stay in the nearest cache */
+
+EVERY_PROCESSOR
+static void square_all_gaps(const double *query, const double *features, double *out,
+                            Py_ssize_t n, Py_ssize_t m)
+{
+    for (Py_ssize_t start = 0; start < n; start += STRIP) {
+        Py_ssize_t count = n - start < STRIP ? n - start : STRIP;
+        double *restrict sums = out + start;
+        for (Py_ssize_t j = 0; j < count; j++)
+            sums[j] = 0;
+        for (Py_ssize_t f = 0; f < m; f++) {
+            const double *restrict feature = features + f * n + start;
+            double ours = query[f];
+            for (Py_ssize_t j = 0; j < count; j++)
+                sums[j] += (ours - feature[j]) * (ours - feature[j]);
+        }
+    }
+}
+
+PyObject *all_squared_gaps(PyObject *self, PyObject *args)
+{
+    Py_buffer queries, features, out;
+    Py_ssize_t n, m;
+    if (!PyArg_ParseTuple(args, "y*y*w*nn", &queries, &features, &out, &n, &m))
+        return NULL;
+    Py_ssize_t n_queries = out.len / (Py_ssize_t)sizeof(double) / n;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t q = 0; q < n_queries; q++)
+        square_all_gaps((const double *)queries.buf + q * m, features.buf,
+                        (double *)out.buf + q * n, n, m);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&queries);
+    PyBuffer_Release(&features);
+    PyBuffer_Release(&out);
+    Py_RETURN_NONE;
+}
+
+/* ---- Edges in both directions, as rows of a sparse matrix --------------------------- */
+
+/* Edges are sorted, so a row meets its smaller neighbours in order, then the larger. */
+PyObject *mirror_edges(PyObject *self, PyObject *args)
+{
+    Py_buffer source, target, values, pointer, indices, data;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*w*w*", &source, &target, &values, &pointer,
+                          &indices, &data))
+        return NULL;
+    const int64_t *low = source.buf, *high = target.buf;
+    const double *value = values.buf;
+    const int32_t *begin = pointer.buf;
+    int32_t *column = indices.buf;
+    double *out = data.buf;
+    Py_ssize_t n = pointer.len / (Py_ssize_t)sizeof(int32_t) - 1;
+    Py_ssize_t n_edges = source.len / (Py_ssize_t)sizeof(int64_t);
+    int32_t *next = malloc(sizeof(int32_t) * (size_t)(n + 1));
+    if (next != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        memcpy(next, begin, sizeof(int32_t) * (size_t)n);
+        for (Py_ssize_t e = 0; e < n_edges; e++) {
+            int32_t up = next[high[e]]++, down = next[low[e]]++;
+            column[up] = (int32_t)low[e];
+            out[up] = value[e];
+            column[down] = (int32_t)high[e];
+            out[down] = value[e];
+        }
+        Py_END_ALLOW_THREADS
+    }
+    int room = next != NULL;
+    free(next);
+    PyBuffer_Release(&source);
+    PyBuffer_Release(&target);
+    PyBuffer_Release(&values);
+    PyBuffer_Release(&pointer);
+    PyBuffer_Release(&indices);
+    PyBuffer_Release(&data);
+    if (!room)
+        return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
