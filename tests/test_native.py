@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import patchfold as pf
-from patchfold import _native
+from patchfold import _native, _native_pairs
 from patchfold.curvature import (
     compare_directions,
     compare_most_directions,
@@ -206,10 +206,12 @@ def test_gaps_to_all(in_arrays, m):
     rng = np.random.default_rng(m)
     queries, X = rng.normal(size=(5, m)), rng.normal(size=(1030, m))
     X[1027] = queries[3]
-    found = _native.all_squared_gaps(queries, X)
+    found = _native_pairs.all_squared_gaps(queries, X)
     assert found[3, 1027] == 0
     in_arrays()
-    np.testing.assert_allclose(found, _native.all_squared_gaps(queries, X), rtol=1e-13)
+    np.testing.assert_allclose(
+        found, _native_pairs.all_squared_gaps(queries, X), rtol=1e-13
+    )
 
 
 def patches_of(rng, n, m, *, flat):
@@ -255,11 +257,24 @@ def test_edges_both_ways(in_arrays, part):
     upper = np.triu(rng.uniform(size=(50, 50)) < part, 1)
     edges = 50, *np.nonzero(upper), rng.normal(size=upper.sum())
     edges[3][:2] = 0.0  # zeros are edges
-    found = _native.mirror_edges(*edges)
+    found = _native_pairs.mirror_edges(*edges)
     in_arrays()
-    expected = _native.mirror_edges(*edges)
+    expected = _native_pairs.mirror_edges(*edges)
     for name in ("data", "indices", "indptr"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert found.nnz == 2 * upper.sum()
     assert found.has_canonical_format
     np.testing.assert_array_equal(found.toarray(), found.toarray().T)
+
+
+@needs_loops
+@pytest.mark.parametrize("n_neighbors", [0, 5, 130])
+def test_relations_are_united(in_arrays, n_neighbors):
+    n, rng = 150, np.random.default_rng(7)  # more than two tiles
+    column = np.argsort(rng.uniform(size=(n, n)) + 2 * np.eye(n))[:, :n_neighbors]
+    relation = n, np.repeat(np.arange(n), n_neighbors), column.ravel()
+    found = _native_pairs.unite_relations(*relation)
+    in_arrays()
+    expected = _native_pairs.unite_relations(*relation)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

@@ -18,6 +18,7 @@ FLOORS = [
     {"_validation", "tensors.graph", "tensors.paths", "tensors.search"},
     {"tensors.joining", "tensors.spectral", "tensors.tiles"},
     {"_blocks", "_native", "_pieces"},
+    {"_native_pairs"},
     {
         "_types",
         "_distances",

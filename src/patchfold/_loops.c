@@ -571,6 +571,7 @@ static PyMethodDef methods[] = {
     {"search_cells", search_cells, METH_VARARGS, "Nearest samples in near cells."},
     {"turns_of_pairs", turns_of_pairs, METH_VARARGS, "Curvatures of listed pairs."},
     {"all_squared_gaps", all_squared_gaps, METH_VARARGS, "Squared distances to all."},
+    {"unite_relations", unite_relations, METH_VARARGS, "Edges of most pairs."},
     {"mirror_edges", mirror_edges, METH_VARARGS, "Edges as a symmetric matrix."},
     {NULL, NULL, 0, NULL},
 };

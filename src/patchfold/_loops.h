@@ -31,6 +31,7 @@ typedef double Doubles __attribute__((vector_size(64), aligned(8)));
 /* In _pairs.c. */
 PyObject *turns_of_pairs(PyObject *self, PyObject *args);
 PyObject *all_squared_gaps(PyObject *self, PyObject *args);
+PyObject *unite_relations(PyObject *self, PyObject *args);
 PyObject *mirror_edges(PyObject *self, PyObject *args);
 
 #endif

@@ -199,42 +199,118 @@ PyObject *all_squared_gaps(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* ---- Edges in both directions, as rows of a sparse matrix --------------------------- */
+/* ---- Edges of a table of neighbours, and edges as rows of a sparse matrix ----------- */
 
-/* Edges are sorted, so a row meets its smaller neighbours in order, then the larger. */
+#define TILE 64
+
+/* Fill a table (n, n) with who is whose neighbour, either way, above the diagonal; by
+   tiles, as columns are read too. */
+static void fill_table(unsigned char *table, Py_ssize_t n, const int64_t *row,
+                       const int64_t *column, Py_ssize_t n_relations)
+{
+    for (Py_ssize_t e = 0; e < n_relations; e++)
+        table[row[e] * n + column[e]] = 1;
+    for (Py_ssize_t first = 0; first < n; first += TILE)
+        for (Py_ssize_t start = first; start < n; start += TILE) {
+            Py_ssize_t last = first + TILE < n ? first + TILE : n;
+            Py_ssize_t stop = start + TILE < n ? start + TILE : n;
+            for (Py_ssize_t i = first; i < last; i++)
+                for (Py_ssize_t j = start > i ? start : i + 1; j < stop; j++)
+                    table[i * n + j] |= table[j * n + i];
+        }
+}
+
+/* `table` is zeros; there is room for one edge more than there are relations. */
+PyObject *unite_relations(PyObject *self, PyObject *args)
+{
+    Py_buffer table, row, column, source, target;
+    Py_ssize_t n, count = 0;
+    if (!PyArg_ParseTuple(args, "w*y*y*w*w*n", &table, &row, &column, &source, &target,
+                          &n))
+        return NULL;
+    int64_t *low = source.buf, *high = target.buf;
+    Py_BEGIN_ALLOW_THREADS
+    fill_table(table.buf, n, row.buf, column.buf,
+               row.len / (Py_ssize_t)sizeof(int64_t));
+    for (Py_ssize_t i = 0; i < n; i++)
+        for (Py_ssize_t j = i + 1; j < n; j++) { /* no branch: it could not be foreseen */
+            low[count] = i;
+            high[count] = j;
+            count += ((unsigned char *)table.buf)[i * n + j];
+        }
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&table);
+    PyBuffer_Release(&row);
+    PyBuffer_Release(&column);
+    PyBuffer_Release(&source);
+    PyBuffer_Release(&target);
+    return PyLong_FromSsize_t(count);
+}
+
+typedef struct {
+    const int64_t *source, *target;
+    const double *value;
+    int32_t *pointer, *column;
+    double *data;
+    Py_ssize_t n, n_edges;
+} Edges;
+
+/* Where each row begins. */
+static void count_entries(const Edges *g)
+{
+    memset(g->pointer, 0, sizeof(int32_t) * (size_t)(g->n + 1));
+    for (Py_ssize_t e = 0; e < g->n_edges; e++) {
+        g->pointer[g->source[e] + 1]++;
+        g->pointer[g->target[e] + 1]++;
+    }
+    for (Py_ssize_t i = 0; i < g->n; i++)
+        g->pointer[i + 1] += g->pointer[i];
+}
+
+#define AHEAD 32 /* edges whose rows are fetched early: they are far apart */
+
+/* Edges are sorted, so a row meets its smaller neighbours in order, then the larger.
+   `next` is the entry each row has reached. */
+static void write_entries(const Edges *g, int32_t *next)
+{
+    for (Py_ssize_t e = 0; e < g->n_edges; e++) {
+        if (e + AHEAD < g->n_edges) {
+            int32_t soon = next[g->target[e + AHEAD]];
+            __builtin_prefetch(g->column + soon, 1);
+            __builtin_prefetch(g->data + soon, 1);
+        }
+        int32_t up = next[g->target[e]]++, down = next[g->source[e]]++;
+        g->column[up] = (int32_t)g->source[e];
+        g->data[up] = g->value[e];
+        g->column[down] = (int32_t)g->target[e];
+        g->data[down] = g->value[e];
+    }
+}
+
 PyObject *mirror_edges(PyObject *self, PyObject *args)
 {
-    Py_buffer source, target, values, pointer, indices, data;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*w*w*", &source, &target, &values, &pointer,
-                          &indices, &data))
+    Py_buffer source, target, value, pointer, column, data;
+    if (!PyArg_ParseTuple(args, "y*y*y*w*w*w*", &source, &target, &value, &pointer,
+                          &column, &data))
         return NULL;
-    const int64_t *low = source.buf, *high = target.buf;
-    const double *value = values.buf;
-    const int32_t *begin = pointer.buf;
-    int32_t *column = indices.buf;
-    double *out = data.buf;
-    Py_ssize_t n = pointer.len / (Py_ssize_t)sizeof(int32_t) - 1;
-    Py_ssize_t n_edges = source.len / (Py_ssize_t)sizeof(int64_t);
-    int32_t *next = malloc(sizeof(int32_t) * (size_t)(n + 1));
+    Edges g = {source.buf, target.buf, value.buf, pointer.buf, column.buf, data.buf,
+               pointer.len / (Py_ssize_t)sizeof(int32_t) - 1,
+               source.len / (Py_ssize_t)sizeof(int64_t)};
+    int32_t *next = malloc(sizeof(int32_t) * (size_t)(g.n + 1));
     if (next != NULL) {
         Py_BEGIN_ALLOW_THREADS
-        memcpy(next, begin, sizeof(int32_t) * (size_t)n);
-        for (Py_ssize_t e = 0; e < n_edges; e++) {
-            int32_t up = next[high[e]]++, down = next[low[e]]++;
-            column[up] = (int32_t)low[e];
-            out[up] = value[e];
-            column[down] = (int32_t)high[e];
-            out[down] = value[e];
-        }
+        count_entries(&g);
+        memcpy(next, g.pointer, sizeof(int32_t) * (size_t)g.n);
+        write_entries(&g, next);
         Py_END_ALLOW_THREADS
     }
     int room = next != NULL;
     free(next);
     PyBuffer_Release(&source);
     PyBuffer_Release(&target);
-    PyBuffer_Release(&values);
+    PyBuffer_Release(&value);
     PyBuffer_Release(&pointer);
-    PyBuffer_Release(&indices);
+    PyBuffer_Release(&column);
     PyBuffer_Release(&data);
     if (!room)
         return PyErr_NoMemory();

@@ -27,7 +27,8 @@ import sys
 from collections.abc import Callable
 
 from ._arrays import Array, array_namespace, cumulative_sum, eigh, svd_of_rows
-from ._native import turns_of_pairs
+from ._blocks import fill_blocks
+from ._native_pairs import turns_of_pairs
 from ._types import EdgeValues
 from .covariance import TIE_TOLERANCE
 from .divergences import Description
@@ -52,7 +53,7 @@ def describe_directions(patches: Patches) -> Description:
             "dissimilarity compares directions; set covariance='full' or 'robust'."
         )
     if patches.dense is not None:
-        variances, columns = eigh(patches.dense)
+        variances, columns = _decompose(patches.dense)
         directions = xp.flip(xp.matrix_transpose(columns), axis=1)
         variances = xp.flip(variances, axis=1)
     else:
@@ -65,6 +66,18 @@ def describe_directions(patches: Patches) -> Description:
         varied = varied & (place <= patches.n_directions[:, None])
     varied = xp.astype(varied, directions.dtype)
     return directions * varied[:, :, None], varied
+
+
+def _decompose(matrices: Array) -> tuple[Array, Array]:
+    """Return eigenvalues and eigenvectors, in threads."""
+    n, m, _ = matrices.shape
+
+    def decompose(block: slice) -> tuple[Array, ...]:
+        return eigh(matrices[block, ...])
+
+    # Small blocks: one matrix takes as long as many of its size to read.
+    values, vectors = fill_blocks(decompose, n, 128 * 8 * m * m)
+    return values, vectors
 
 
 def _break_ties(directions: Array, variances: Array) -> Array:

@@ -269,7 +269,7 @@ def _compare_most(
     write = most(left, right) if most is not None else None
     if write is None:
         return _compare_rows(dissimilarity, left, right, source, target, n_jobs)
-    values = [np.empty(source.shape[0]) for _ in range(3)]
+    values = np.empty((3, source.shape[0]))  # one for all: large ones cost less
 
     def compare(block: slice) -> None:
         write(source[block], target[block], *(part[block] for part in values))
