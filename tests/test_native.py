@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import patchfold as pf
 from patchfold import _native, _native_pairs
+from patchfold._ranking import nearest_first
 from patchfold.curvature import (
     compare_directions,
     compare_most_directions,
@@ -278,3 +279,43 @@ def test_relations_are_united(in_arrays, n_neighbors):
     expected = _native_pairs.unite_relations(*relation)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@needs_loops
+@pytest.mark.parametrize("m", [1, 2, 7, 16])
+def test_directions_of_small_matrices(m):
+    rng = np.random.default_rng(m)
+    root = rng.normal(size=(21, m, m + 3)) * np.arange(1, m + 1)[:, None]
+    matrices = root @ root.transpose(0, 2, 1)
+    matrices[3], matrices[4], matrices[5] = 0.0, np.eye(m), matrices[17]
+    matrices[7] *= 1e250
+    matrices[8] *= 1e-250
+    variances, directions = _native_pairs.principal_directions(matrices)
+    size = np.maximum(variances[:, :1], 1e-300)
+    expected = np.linalg.eigvalsh(matrices)[:, ::-1]
+    np.testing.assert_allclose(variances / size, expected / size, atol=1e-13)
+    unit = directions @ directions.transpose(0, 2, 1)
+    np.testing.assert_allclose(unit, np.broadcast_to(np.eye(m), unit.shape), atol=1e-13)
+    residual = directions @ matrices - variances[:, :, None] * directions
+    np.testing.assert_allclose(residual / size[:, :, None], 0, atol=1e-13)
+    # Of equal matrices they are the same bits, whoever is solved beside them.
+    np.testing.assert_array_equal(directions[5], directions[17])
+
+
+@needs_loops
+def test_directions_that_the_loops_do_not_find_are_left_to_lapack():
+    assert _native_pairs.principal_directions(np.ones((2, 17, 17))) is None
+    assert _native_pairs.principal_directions(np.ones((2, 3, 3), np.float32)) is None
+
+
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_loops), False])
+def test_the_smallest_of_each_row(in_arrays, compiled):
+    if not compiled:
+        in_arrays()
+    squared = np.random.default_rng(8).integers(0, 9, (6, 40)) ** 2 / 7
+    squared[2, 5] = np.inf
+    squared[:, 9] = squared[:, 30] * (1 + 1e-14)  # a tie
+    places, values = nearest_first(squared, 12)
+    expected = np.argsort(squared.round(9), axis=1, kind="stable")[:, :12]
+    np.testing.assert_array_equal(places, expected)
+    np.testing.assert_array_equal(values, np.take_along_axis(squared, places, axis=1))

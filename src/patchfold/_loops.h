@@ -29,8 +29,11 @@ typedef double Doubles __attribute__((vector_size(64), aligned(8)));
 #define N_DOUBLES 8
 
 /* In _pairs.c. */
+PyObject *principal_directions(PyObject *self, PyObject *args);
 PyObject *turns_of_pairs(PyObject *self, PyObject *args);
 PyObject *all_squared_gaps(PyObject *self, PyObject *args);
+PyObject *keys_of_rows(PyObject *self, PyObject *args);
+PyObject *read_keys(PyObject *self, PyObject *args);
 PyObject *unite_relations(PyObject *self, PyObject *args);
 PyObject *mirror_edges(PyObject *self, PyObject *args);
 

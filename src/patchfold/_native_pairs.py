@@ -14,6 +14,9 @@ import scipy.sparse as sp
 
 from ._native import _aligned, _as, _is_plain, loops
 
+SMALL = 16
+"""Matrices up to this size are solved eight at a time."""
+
 LANES = 32
 """Patches whose directions are compared with those of another one at once."""
 
@@ -31,6 +34,46 @@ def all_squared_gaps(queries: np.ndarray, X: np.ndarray) -> np.ndarray:
     squared = np.empty((queries.shape[0], X.shape[0]))
     loops().all_squared_gaps(queries, features, squared, *X.shape)
     return squared
+
+
+def keys_of_rows(numbers: np.ndarray, dropped: int, bits: int) -> np.ndarray | None:
+    """Return `_ranking.tie_keys` of numbers >= 0, each with its place in the row below.
+
+    Keys lose their last `dropped` binary digits, places take `bits`. None if arrays
+    must do it.
+    """
+    if loops() is None or not _is_plain(numbers):
+        return None
+    keys = np.empty(numbers.shape, np.uint64)
+    if keys.size:
+        loops().keys_of_rows(numbers, keys, numbers.shape[1], dropped, bits)
+    return keys
+
+
+def read_keys(
+    keys: np.ndarray, numbers: np.ndarray, count: int, bits: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and numbers of the first `count` sorted keys of each row."""
+    if loops() is None or not _is_plain(numbers):
+        places = (keys[:, :count] & np.uint64((1 << bits) - 1)).view(np.int64)
+        return places, np.take_along_axis(numbers, places, axis=1)
+    places = np.empty((keys.shape[0], count), np.int64)
+    found = np.empty(places.shape)
+    loops().read_keys(keys, numbers, places, found, keys.shape[1], count, bits)
+    return places, found
+
+
+def principal_directions(matrices: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return eigenvalues (n, m), descending, and eigenvectors as rows (n, m, m).
+
+    Of small matrices; None where LAPACK must find them.
+    """
+    if loops() is None or not _is_plain(matrices) or matrices.shape[-1] > SMALL:
+        return None
+    variances, directions = np.empty(matrices.shape[:2]), np.empty(matrices.shape)
+    sizes = matrices.shape[:2]
+    found = loops().principal_directions(matrices, variances, directions, *sizes)
+    return (variances, directions) if found else None
 
 
 def turns_of_pairs(

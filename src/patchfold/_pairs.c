@@ -2,6 +2,130 @@
 
 #include "_loops.h"
 
+/* ---- Principal directions of small matrices, eight side by side -------------------- */
+
+#define MOST_FEATURES 16
+#define SWEEPS 40
+#define CONVERGED 1e-32 /* squares off the diagonal, as a part of all */
+
+/* Jacobi's method on `a`, symmetric and scaled; rows of `v` become the directions. A
+   matrix that has converged is left alone, so that what becomes of it does not depend
+   on its company. Returns whether all have. */
+EVERY_PROCESSOR
+static int rotate_eight(Doubles *a, Doubles *v, Py_ssize_t m)
+{
+    for (Py_ssize_t k = 0; k < m * m; k++)
+        v[k] = (Doubles){0} + (k % (m + 1) == 0 ? 1.0 : 0.0);
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        Doubles off = {0}, on = {0}, move;
+        for (Py_ssize_t i = 0; i < m; i++) {
+            on += a[i * m + i] * a[i * m + i];
+            for (Py_ssize_t j = i + 1; j < m; j++)
+                off += a[i * m + j] * a[i * m + j];
+        }
+        int moving = 0;
+        for (int l = 0; l < N_DOUBLES; l++) {
+            move[l] = off[l] > CONVERGED * (on[l] + off[l]) ? 1 : 0;
+            moving |= move[l] > 0;
+        }
+        if (!moving)
+            return 1;
+        for (Py_ssize_t p = 0; p < m; p++)
+            for (Py_ssize_t q = p + 1; q < m; q++) {
+                Doubles apart = a[q * m + q] - a[p * m + p], twice = 2 * a[p * m + q];
+                Doubles t, c, s;
+                for (int l = 0; l < N_DOUBLES; l++) {
+                    double root = sqrt(apart[l] * apart[l] + twice[l] * twice[l]);
+                    double below = apart[l] < 0 ? apart[l] - root : apart[l] + root;
+                    t[l] = root > 0 ? move[l] * twice[l] / below : 0;
+                    c[l] = 1 / sqrt(1 + t[l] * t[l]);
+                }
+                s = t * c;
+                a[p * m + p] -= t * a[p * m + q];
+                a[q * m + q] += t * a[p * m + q];
+                a[p * m + q] -= move * a[p * m + q];
+#define ROTATE(x, y)                        \
+    do {                                    \
+        Doubles one = (x), other = (y);     \
+        (x) = c * one - s * other;          \
+        (y) = s * one + c * other;          \
+    } while (0)
+                for (Py_ssize_t k = 0; k < p; k++)
+                    ROTATE(a[k * m + p], a[k * m + q]);
+                for (Py_ssize_t k = p + 1; k < q; k++)
+                    ROTATE(a[p * m + k], a[k * m + q]);
+                for (Py_ssize_t k = q + 1; k < m; k++)
+                    ROTATE(a[p * m + k], a[q * m + k]);
+                for (Py_ssize_t k = 0; k < m; k++)
+                    ROTATE(v[p * m + k], v[q * m + k]);
+#undef ROTATE
+            }
+    }
+    return 0;
+}
+
+/* Write one of the eight, largest variance first. */
+static void write_directions(const Doubles *a, const Doubles *v, Py_ssize_t m, int lane,
+                             double scale, double *variances, double *directions)
+{
+    Py_ssize_t order[MOST_FEATURES];
+    for (Py_ssize_t i = 0; i < m; i++) {
+        Py_ssize_t at = i;
+        for (; at > 0 && a[order[at - 1] * (m + 1)][lane] < a[i * (m + 1)][lane]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (Py_ssize_t i = 0; i < m; i++) {
+        variances[i] = scale * a[order[i] * (m + 1)][lane];
+        for (Py_ssize_t k = 0; k < m; k++)
+            directions[i * m + k] = v[order[i] * m + k][lane];
+    }
+}
+
+static int find_directions(const double *matrices, double *variances, double *directions,
+                           Py_ssize_t n, Py_ssize_t m)
+{
+    Doubles a[MOST_FEATURES * MOST_FEATURES], v[MOST_FEATURES * MOST_FEATURES];
+    double scale[N_DOUBLES];
+    int converged = 1;
+    for (Py_ssize_t first = 0; first < n; first += N_DOUBLES) {
+        for (int l = 0; l < N_DOUBLES; l++) {
+            const double *one = matrices + (first + l < n ? first + l : first) * m * m;
+            scale[l] = 0;
+            for (Py_ssize_t k = 0; k < m; k++)
+                scale[l] += fabs(one[k * (m + 1)]);
+            if (!(scale[l] > 0))
+                scale[l] = 1;
+            for (Py_ssize_t k = 0; k < m * m; k++)
+                a[k][l] = one[k] / scale[l];
+        }
+        converged &= rotate_eight(a, v, m);
+        for (int l = 0; l < N_DOUBLES && first + l < n; l++)
+            write_directions(a, v, m, l, scale[l], variances + (first + l) * m,
+                             directions + (first + l) * m * m);
+    }
+    return converged;
+}
+
+/* Returns whether all have been found. */
+PyObject *principal_directions(PyObject *self, PyObject *args)
+{
+    Py_buffer matrices, variances, directions;
+    Py_ssize_t n, m;
+    int found = 0;
+    if (!PyArg_ParseTuple(args, "y*w*w*nn", &matrices, &variances, &directions, &n, &m))
+        return NULL;
+    if (m <= MOST_FEATURES) {
+        Py_BEGIN_ALLOW_THREADS
+        found = find_directions(matrices.buf, variances.buf, directions.buf, n, m);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&matrices);
+    PyBuffer_Release(&variances);
+    PyBuffer_Release(&directions);
+    return PyBool_FromLong(found);
+}
+
 /* ---- Principal curvatures of listed pairs, 32 right patches at a time ------------- */
 
 #define LANES (4 * N_DOUBLES)
@@ -159,10 +283,11 @@ PyObject *turns_of_pairs(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* ---- Squared distances to all samples, from differences ---------------------------- */
+/* ---- Nearest of all samples: distances, keys to sort, and what the keys say --------- */
 
 #define STRIP 1024 /* samples whose sums stay in the nearest cache */
 
+/* Squared distances of one query to all samples, from differences. */
 EVERY_PROCESSOR
 static void square_all_gaps(const double *query, const double *features, double *out,
                             Py_ssize_t n, Py_ssize_t m)
@@ -196,6 +321,66 @@ PyObject *all_squared_gaps(PyObject *self, PyObject *args)
     PyBuffer_Release(&queries);
     PyBuffer_Release(&features);
     PyBuffer_Release(&out);
+    Py_RETURN_NONE;
+}
+
+/* The bits of a number >= 0 are in its order. The last `dropped` are rounded off, half
+   to even, and the place in the row put below what is left. */
+EVERY_PROCESSOR
+static void make_keys(const uint64_t *restrict number, uint64_t *restrict key,
+                      Py_ssize_t n, int dropped, int bits)
+{
+    uint64_t half = ((uint64_t)1 << (dropped - 1)) - 1;
+    for (Py_ssize_t j = 0; j < n; j++) {
+        uint64_t even = number[j] >> dropped & 1;
+        key[j] = (number[j] + even + half) >> dropped << bits | (uint64_t)j;
+    }
+}
+
+PyObject *keys_of_rows(PyObject *self, PyObject *args)
+{
+    Py_buffer numbers, keys;
+    Py_ssize_t n;
+    int dropped, bits;
+    if (!PyArg_ParseTuple(args, "y*w*nii", &numbers, &keys, &n, &dropped, &bits))
+        return NULL;
+    Py_ssize_t total = numbers.len / (Py_ssize_t)sizeof(uint64_t);
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t at = 0; at < total; at += n)
+        make_keys((const uint64_t *)numbers.buf + at, (uint64_t *)keys.buf + at, n,
+                  dropped, bits);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&numbers);
+    PyBuffer_Release(&keys);
+    Py_RETURN_NONE;
+}
+
+/* Of sorted keys, the places and the numbers of the first `k` in each row. */
+PyObject *read_keys(PyObject *self, PyObject *args)
+{
+    Py_buffer keys, numbers, places, values;
+    Py_ssize_t n, k;
+    int bits;
+    if (!PyArg_ParseTuple(args, "y*y*w*w*nni", &keys, &numbers, &places, &values, &n, &k,
+                          &bits))
+        return NULL;
+    const uint64_t *key = keys.buf;
+    const double *number = numbers.buf;
+    int64_t *place = places.buf;
+    double *value = values.buf;
+    uint64_t mask = ((uint64_t)1 << bits) - 1;
+    Py_ssize_t n_rows = n ? keys.len / (Py_ssize_t)sizeof(uint64_t) / n : 0;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t row = 0; row < n_rows; row++, key += n, number += n)
+        for (Py_ssize_t j = 0; j < k; j++) {
+            *place = (int64_t)(key[j] & mask);
+            *value++ = number[*place++];
+        }
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&keys);
+    PyBuffer_Release(&numbers);
+    PyBuffer_Release(&places);
+    PyBuffer_Release(&values);
     Py_RETURN_NONE;
 }
 

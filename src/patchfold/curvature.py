@@ -28,7 +28,7 @@ from collections.abc import Callable
 
 from ._arrays import Array, array_namespace, cumulative_sum, eigh, svd_of_rows
 from ._blocks import fill_blocks
-from ._native_pairs import turns_of_pairs
+from ._native_pairs import principal_directions, turns_of_pairs
 from ._types import EdgeValues
 from .covariance import TIE_TOLERANCE
 from .divergences import Description
@@ -53,9 +53,7 @@ def describe_directions(patches: Patches) -> Description:
             "dissimilarity compares directions; set covariance='full' or 'robust'."
         )
     if patches.dense is not None:
-        variances, columns = _decompose(patches.dense)
-        directions = xp.flip(xp.matrix_transpose(columns), axis=1)
-        variances = xp.flip(variances, axis=1)
+        variances, directions = _decompose(patches.dense)
     else:
         singular, directions = svd_of_rows(patches.factor)
         variances = singular * singular
@@ -69,15 +67,21 @@ def describe_directions(patches: Patches) -> Description:
 
 
 def _decompose(matrices: Array) -> tuple[Array, Array]:
-    """Return eigenvalues and eigenvectors, in threads."""
+    """Return variances, descending, and directions as rows, in threads."""
+    xp = array_namespace(matrices)
     n, m, _ = matrices.shape
 
     def decompose(block: slice) -> tuple[Array, ...]:
-        return eigh(matrices[block, ...])
+        found = principal_directions(matrices[block, ...])
+        if found is not None:
+            return found
+        values, columns = eigh(matrices[block, ...])
+        rows = xp.matrix_transpose(columns)
+        return xp.flip(values, axis=1), xp.flip(rows, axis=1)
 
     # Small blocks: one matrix takes as long as many of its size to read.
-    values, vectors = fill_blocks(decompose, n, 128 * 8 * m * m)
-    return values, vectors
+    variances, directions = fill_blocks(decompose, n, 128 * 8 * m * m)
+    return variances, directions
 
 
 def _break_ties(directions: Array, variances: Array) -> Array:

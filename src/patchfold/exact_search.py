@@ -185,10 +185,7 @@ def _among_all(
             exact = all_squared_gaps(queries[block], X)
             if ours is not None:
                 exact[np.arange(ours.size), ours] = np.inf
-            order = nearest_first(exact, n_neighbors)
-            indices[block] = order
-            order += n * np.arange(order.shape[0])[:, None]
-            squared[block] = np.take(exact, order)
+            indices[block], squared[block] = nearest_first(exact, n_neighbors)
         else:
             indices[block], squared[block] = first_of_each_row(
                 *_near(products, block, ours, n_neighbors), n_neighbors

@@ -93,14 +93,16 @@ def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[Array, float]:
     xp = array_namespace(squared)
     nearest = float(squared.min())
     zero = nearest if nearest / kernel_width > VANISHING else 0.0
+    exponents = zero - squared
+    exponents /= kernel_width
     with np.errstate(under="ignore"):
-        weights = xp.exp((zero - squared) / kernel_width)
-    pieces = 1
-    # The graph is one piece, or was made one: it is if no weight is lost.
-    strong = squared <= nearest - kernel_width * math.log(WEAK_WEIGHT)
-    if not bool(strong.all()):
-        ends = edges.pairs.source[strong], edges.pairs.target[strong]
-        pieces, _ = find_pieces(edges.pairs.n_samples, *ends)
+        weights = xp.exp(exponents)
+    reach = nearest - kernel_width * math.log(WEAK_WEIGHT)
+    if float(squared.max()) <= reach:  # the graph is one piece, or was made one
+        return weights, zero
+    strong = squared <= reach
+    ends = edges.pairs.source[strong], edges.pairs.target[strong]
+    pieces, _ = find_pieces(edges.pairs.n_samples, *ends)
     if pieces > 1:
         median = _median(squared)
         remedy = (
