@@ -319,3 +319,23 @@ def test_the_smallest_of_each_row(in_arrays, compiled):
     expected = np.argsort(squared.round(9), axis=1, kind="stable")[:, :12]
     np.testing.assert_array_equal(places, expected)
     np.testing.assert_array_equal(values, np.take_along_axis(squared, places, axis=1))
+
+
+@needs_loops
+@pytest.mark.parametrize("include_center", [False, True])
+@pytest.mark.parametrize("m", [1, 3, 8, 13])
+def test_moments_of_patches(in_arrays, m, include_center):
+    rng = np.random.default_rng(m)
+    X = rng.normal(size=(50, m)) + 1e6
+    X[40:] = X[40]
+    near = rng.integers(0, 50, (50, m + 4))
+    near[7] = 45
+    settings = {"include_center": include_center, "warn_identical": False}
+    found = fit_patches(X[::-1].copy(), X, near, shrinkage=0.0, ridge=0.0, **settings)
+    in_arrays()
+    expected = fit_patches(X[::-1], X, near, shrinkage=0.0, ridge=0.0, **settings)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-14)
+    np.testing.assert_allclose(found.dense, expected.dense, rtol=1e-8, atol=1e-12)
+    np.testing.assert_array_equal(found.dense, found.dense.transpose(0, 2, 1))
+    if not include_center:
+        assert (found.dense[7] == 0).all()  # of identical points

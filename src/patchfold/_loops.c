@@ -569,6 +569,7 @@ static PyMethodDef methods[] = {
     {"kl_of_pairs", kl_of_pairs, METH_VARARGS, "Symmetrised KL of listed pairs."},
     {"squared_gaps", squared_gaps, METH_VARARGS, "Squared distances of pairs."},
     {"search_cells", search_cells, METH_VARARGS, "Nearest samples in near cells."},
+    {"moments_of_patches", moments_of_patches, METH_VARARGS, "Means, covariances."},
     {"principal_directions", principal_directions, METH_VARARGS, "Of small matrices."},
     {"turns_of_pairs", turns_of_pairs, METH_VARARGS, "Curvatures of listed pairs."},
     {"all_squared_gaps", all_squared_gaps, METH_VARARGS, "Squared distances to all."},

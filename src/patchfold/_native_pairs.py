@@ -63,6 +63,24 @@ def read_keys(
     return places, found
 
 
+def moments_of_patches(
+    centers: Any, X: Any, indices: np.ndarray, include_center: bool
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return means (q, m) and covariances (q, m, m), divisor "points - 1", of patches.
+
+    None if arrays must find them, as `patches.fit_patches` does.
+    """
+    if loops() is None or not (_is_plain(centers) and _is_plain(X)):
+        return None
+    mean = np.empty(centers.shape)
+    covariance = np.empty((*centers.shape, centers.shape[1]))
+    near = _as(indices, np.int64)
+    sizes = indices.shape[1], X.shape[1], int(include_center)
+    if mean.size:
+        loops().moments_of_patches(centers, X, near, mean, covariance, *sizes)
+    return mean, covariance
+
+
 def principal_directions(matrices: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """Return eigenvalues (n, m), descending, and eigenvectors as rows (n, m, m).
 

@@ -2,6 +2,102 @@
 
 #include "_loops.h"
 
+/* ---- Means and covariances of patches ---------------------------------------------- */
+
+typedef struct {
+    const double *centers, *X;
+    const int64_t *indices;
+    double *mean, *covariance;
+    Py_ssize_t k, m, wide; /* neighbours; features; the same in Doubles */
+    int include_center;
+    Doubles *gaps, *sums; /* scratch: points from their first; a row of sums */
+} Moments;
+
+/* Points are measured from their first, so that identical ones differ by nothing. */
+static const double *gather_points(const Moments *s, Py_ssize_t i)
+{
+    const int64_t *near = s->indices + i * s->k;
+    Py_ssize_t extra = s->include_center, m = s->m;
+    const double *first = extra ? s->centers + i * m : s->X + near[0] * m;
+    for (Py_ssize_t p = 0; p < s->k + extra; p++) {
+        const double *point = extra && p == 0 ? first : s->X + near[p - extra] * m;
+        double *gap = (double *)(s->gaps + p * s->wide);
+        for (Py_ssize_t f = 0; f < m; f++)
+            gap[f] = point[f] - first[f];
+    }
+    return first;
+}
+
+EVERY_PROCESSOR
+static void centre_points(const Moments *s, Py_ssize_t n_points)
+{
+    for (Py_ssize_t w = 0; w < s->wide; w++) {
+        Doubles sum = {0};
+        for (Py_ssize_t p = 0; p < n_points; p++)
+            sum += s->gaps[p * s->wide + w];
+        s->sums[w] = sum / (double)n_points;
+        for (Py_ssize_t p = 0; p < n_points; p++)
+            s->gaps[p * s->wide + w] -= s->sums[w];
+    }
+}
+
+/* One row of the covariance, from its diagonal on, and the column below it. */
+EVERY_PROCESSOR
+static void multiply_points(const Moments *s, Py_ssize_t n_points, Py_ssize_t f,
+                            double *covariance)
+{
+    Py_ssize_t start = f / N_DOUBLES, m = s->m;
+    double divisor = n_points > 1 ? (double)(n_points - 1) : 1;
+    for (Py_ssize_t w = start; w < s->wide; w++) {
+        Doubles sum = {0};
+        for (Py_ssize_t p = 0; p < n_points; p++) {
+            const Doubles *point = s->gaps + p * s->wide;
+            sum += ((const double *)point)[f] * point[w];
+        }
+        s->sums[w] = sum / divisor;
+    }
+    for (Py_ssize_t g = f; g < m; g++)
+        covariance[f * m + g] = covariance[g * m + f] = ((double *)s->sums)[g];
+}
+
+PyObject *moments_of_patches(PyObject *self, PyObject *args)
+{
+    Py_buffer centers, X, indices, mean, covariance;
+    Moments s;
+    if (!PyArg_ParseTuple(args, "y*y*y*w*w*nni", &centers, &X, &indices, &mean,
+                          &covariance, &s.k, &s.m, &s.include_center))
+        return NULL;
+    s.centers = centers.buf, s.X = X.buf, s.indices = indices.buf;
+    s.mean = mean.buf, s.covariance = covariance.buf;
+    s.wide = (s.m + N_DOUBLES - 1) / N_DOUBLES;
+    Py_ssize_t n = mean.len / (Py_ssize_t)sizeof(double) / s.m;
+    Py_ssize_t n_points = s.k + s.include_center;
+    s.gaps = calloc((size_t)((n_points + 1) * s.wide), sizeof(Doubles));
+    s.sums = s.gaps + n_points * s.wide;
+    if (s.gaps != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t i = 0; i < n; i++) {
+            const double *first = gather_points(&s, i);
+            centre_points(&s, n_points);
+            for (Py_ssize_t f = 0; f < s.m; f++)
+                s.mean[i * s.m + f] = first[f] + ((double *)s.sums)[f];
+            for (Py_ssize_t f = 0; f < s.m; f++)
+                multiply_points(&s, n_points, f, s.covariance + i * s.m * s.m);
+        }
+        Py_END_ALLOW_THREADS
+    }
+    int room = s.gaps != NULL;
+    free(s.gaps);
+    PyBuffer_Release(&centers);
+    PyBuffer_Release(&X);
+    PyBuffer_Release(&indices);
+    PyBuffer_Release(&mean);
+    PyBuffer_Release(&covariance);
+    if (!room)
+        return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
 /* ---- Principal directions of small matrices, eight side by side -------------------- */
 
 #define MOST_FEATURES 16
