@@ -10,7 +10,7 @@ typedef struct {
     double *mean, *covariance;
     Py_ssize_t k, m, wide; /* neighbours; features; the same in Doubles */
     int include_center;
-    Doubles *gaps, *sums; /* scratch: points from their first; a row of sums */
+    Doubles *gaps, *sums; /* scratch: points from their first; rows of sums */
 } Moments;
 
 /* Points are measured from their first, so that identical ones differ by nothing. */
@@ -41,23 +41,33 @@ static void centre_points(const Moments *s, Py_ssize_t n_points)
     }
 }
 
-/* One row of the covariance, from its diagonal on, and the column below it. */
+#define ROWS 4 /* of a covariance, summed at once: one sum alone would wait for itself */
+
+/* Rows of the covariance from `f` on, from the diagonal on, and the columns below. */
 EVERY_PROCESSOR
 static void multiply_points(const Moments *s, Py_ssize_t n_points, Py_ssize_t f,
                             double *covariance)
 {
-    Py_ssize_t start = f / N_DOUBLES, m = s->m;
+    Py_ssize_t m = s->m, wide = s->wide;
     double divisor = n_points > 1 ? (double)(n_points - 1) : 1;
-    for (Py_ssize_t w = start; w < s->wide; w++) {
-        Doubles sum = {0};
-        for (Py_ssize_t p = 0; p < n_points; p++) {
-            const Doubles *point = s->gaps + p * s->wide;
-            sum += ((const double *)point)[f] * point[w];
+    for (Py_ssize_t w = f / N_DOUBLES; w < wide; w++) {
+        Doubles sum0 = {0}, sum1 = {0}, sum2 = {0}, sum3 = {0};
+        const Doubles *point = s->gaps;
+        for (Py_ssize_t p = 0; p < n_points; p++, point += wide) {
+            const double *ours = (const double *)point + f;
+            sum0 += ours[0] * point[w];
+            sum1 += ours[1] * point[w];
+            sum2 += ours[2] * point[w];
+            sum3 += ours[3] * point[w];
         }
-        s->sums[w] = sum / divisor;
+        s->sums[w] = sum0 / divisor, s->sums[wide + w] = sum1 / divisor;
+        s->sums[2 * wide + w] = sum2 / divisor, s->sums[3 * wide + w] = sum3 / divisor;
     }
-    for (Py_ssize_t g = f; g < m; g++)
-        covariance[f * m + g] = covariance[g * m + f] = ((double *)s->sums)[g];
+    for (Py_ssize_t row = f; row < m && row < f + ROWS; row++) {
+        const double *sums = (const double *)(s->sums + (row - f) * wide);
+        for (Py_ssize_t g = row; g < m; g++)
+            covariance[row * m + g] = covariance[g * m + row] = sums[g];
+    }
 }
 
 PyObject *moments_of_patches(PyObject *self, PyObject *args)
@@ -72,7 +82,7 @@ PyObject *moments_of_patches(PyObject *self, PyObject *args)
     s.wide = (s.m + N_DOUBLES - 1) / N_DOUBLES;
     Py_ssize_t n = mean.len / (Py_ssize_t)sizeof(double) / s.m;
     Py_ssize_t n_points = s.k + s.include_center;
-    s.gaps = calloc((size_t)((n_points + 1) * s.wide), sizeof(Doubles));
+    s.gaps = calloc((size_t)((n_points + ROWS) * s.wide), sizeof(Doubles));
     s.sums = s.gaps + n_points * s.wide;
     if (s.gaps != NULL) {
         Py_BEGIN_ALLOW_THREADS
@@ -81,7 +91,7 @@ PyObject *moments_of_patches(PyObject *self, PyObject *args)
             centre_points(&s, n_points);
             for (Py_ssize_t f = 0; f < s.m; f++)
                 s.mean[i * s.m + f] = first[f] + ((double *)s.sums)[f];
-            for (Py_ssize_t f = 0; f < s.m; f++)
+            for (Py_ssize_t f = 0; f < s.m; f += ROWS)
                 multiply_points(&s, n_points, f, s.covariance + i * s.m * s.m);
         }
         Py_END_ALLOW_THREADS
