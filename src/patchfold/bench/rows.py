@@ -74,7 +74,7 @@ class Growth:
 
 VERSUS = (
     Versus("elap, m=12, K=15", "elap, small", "elap, a loop", 800, 1 / 50, 800, 3),
-    Versus("klap, m=12, K=.75n", "klap", "klap, a loop", 800, 1 / 500, None),
+    Versus("klap, m=12, K=.75n", "klap", "klap, a loop", 800, 1 / 500, None, 2),
     Versus("PatchIsomap", "PatchIsomap", "Isomap", 8000, 0.5, 3000),
     Versus("PatchEigenmaps", "PatchEigenmaps", "SpectralEmbedding", 8000, 0.7, 8000, 2),
     Versus("PatchLLE", "PatchLLE", "LocallyLinearEmbedding", 8000, 0.5, 8000),
