@@ -55,7 +55,7 @@ LARGE = 2**19
 """Bytes of a pair beyond which blocks are not made smaller than they have to be."""
 
 PAIRS = 2**14
-"""So many pairs are a task where most of all are compared one by one."""
+"""So many pairs are a task where loops in C compare them; fewer start no thread."""
 
 MOST = 8
 """Above this part of all pairs, all pairs are compared at once where that is fast."""
@@ -236,12 +236,12 @@ def compare_listed(
     arrays = arrays_of(left)
     xp = array_namespace(arrays[0])
     in_place = dissimilarity.compare_places
+    if in_place is not None and in_place(left, right, source[:0], target[:0]) is None:
+        in_place = None
 
     def compare(block: slice) -> EdgeValues:
         if in_place is not None:
-            found = in_place(left, right, source[block], target[block])
-            if found is not None:
-                return EdgeValues(found)
+            return EdgeValues(in_place(left, right, source[block], target[block]))
         device = arrays[0].device
         i = xp.asarray(source[block], device=device)
         j = xp.asarray(target[block], device=device)
@@ -253,7 +253,9 @@ def compare_listed(
         per_pair += 8 * dissimilarity.work(left)
     # A fourth of a block stays in the nearest cache; but a few pairs it must be.
     per_pair = min(4 * per_pair, max(per_pair, LARGE))
-    return _join(map_blocks(compare, source.shape[0], per_pair, n_jobs), xp)
+    step = None if in_place is None else PAIRS  # nothing is copied
+    parts = map_blocks(compare, source.shape[0], per_pair, n_jobs, step=step)
+    return parts[0] if len(parts) == 1 else _join(parts, xp)
 
 
 def _compare_most(
