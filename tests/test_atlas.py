@@ -8,7 +8,8 @@ import pytest
 from sklearn.preprocessing import scale
 from typer.testing import CliRunner
 
-from patchfold.atlas import make_table
+from patchfold._blocks import watch_blocks
+from patchfold.atlas import make_table, write_for_page
 from patchfold.cli import app
 from patchfold.neighbors import find_neighbors
 
@@ -84,6 +85,26 @@ def test_a_column_of_the_name_neighbors_is_a_column_like_others(files):
     named.to_csv(folder / "d.csv", index=False)
     with pytest.raises(ValueError, match="a column '__neighbors' already"):
         make_table(str(folder / "e.csv"), str(folder / "d.csv"))
+
+
+def test_who_watches_is_told_what_is_made(files):
+    folder, _, _ = files
+    begun = []
+    with watch_blocks(lambda *told: None, lambda *told: begun.append(told)):
+        make_table(str(folder / "e.csv"), str(folder / "d.csv"))
+    assert begun == [("columns", 0, 2), ("neighbours", 1, 2)]
+
+
+def test_pandas_reads_the_neighbours_without_making_objects_of_them(files):
+    """Twice: the second table finds its type known already."""
+    folder, _, _ = files
+    for count in (4, 5):
+        table, _ = make_table(str(folder / "e.csv"), n_neighbors=count)
+        write_for_page(table, folder / "page.parquet")
+        read = pd.read_parquet(folder / "page.parquet")
+        assert isinstance(read["__neighbors"].dtype, pd.ArrowDtype)
+        assert read["__neighbors"].tolist() == table.column("__neighbors").to_pylist()
+        assert list(read.columns) == table.column_names
 
 
 @pytest.mark.skipif(

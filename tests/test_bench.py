@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from patchfold._types import Neighborhoods
-from patchfold.bench import report, rows
+from patchfold.bench import device, report, rows
 from patchfold.bench.loops import elap_loop, klap_loop
 from patchfold.bench.measure import Measurement, measure, measure_recall
 from patchfold.bench.rows import (
@@ -55,6 +55,13 @@ def test_every_row_names_tasks_that_exist():
     for row in rows.VERSUS:
         assert {row.ours, row.peer} <= set(TASKS)
     assert {row.task for row in (*rows.GROWTH, *rows.LIMITS)} <= set(TASKS)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_every_row_that_is_run_says_how_long_it_lasts(quick):
+    for row in (*rows.VERSUS, *rows.LIMITS, *rows.GROWTH, *device.ROWS):
+        in_it = not quick or bool(row.quick)
+        assert (row.lasts[quick] > 0) == in_it, row
 
 
 @pytest.mark.parametrize(
@@ -110,7 +117,7 @@ def test_a_failing_task_says_why():
 
 
 class TestVerdicts:
-    row = Versus("a", "ours", "theirs", 100, 0.5, 10)
+    row = Versus("a", "ours", "theirs", 100, 0.5, 10, lasts=(9, 1))
 
     @pytest.mark.parametrize(
         ("seconds", "verdict"), [(1.0, "met"), (2.0, "met"), (2.1, "not met")]
@@ -124,11 +131,13 @@ class TestVerdicts:
     def test_a_quick_run_is_smaller_or_says_that_it_left_the_row_out(self, clock):
         clock([took(1.0), took(4.0)])
         assert compare(self.row, quick=True).n == 10
-        long = Versus("a", "ours", "theirs", 100, 0.5, None)
+        long = Versus("a", "ours", "theirs", 100, 0.5, None, lasts=(9, 0))
         assert compare(long, quick=True).verdict == "left out of a quick run"
 
     def test_a_peer_that_is_not_installed(self):
-        row = Versus("a", "ours", "theirs", 1, 0.5, 1, needs="no_such_package")
+        row = Versus(
+            "a", "ours", "theirs", 1, 0.5, 1, needs="no_such_package", lasts=(9, 9)
+        )
         assert compare(row).verdict == "no_such_package is not installed"
 
     def test_a_run_that_fails(self, monkeypatch):
@@ -151,17 +160,17 @@ class TestVerdicts:
     ):
         clock([took(seconds), took(4.0)])
         monkeypatch.setattr(rows, "measure_recall", lambda n, n_jobs: found)
-        row = Versus("a", "ours", "theirs", 100, 0.5, 10, recall=0.97)
+        row = Versus("a", "ours", "theirs", 100, 0.5, 10, recall=0.97, lasts=(9, 1))
         assert compare(row).verdict == verdict
 
     @pytest.mark.parametrize(("seconds", "verdict"), [(0.4, "met"), (0.6, "not met")])
     def test_by_the_clock(self, clock, seconds, verdict):
         clock([took(seconds)])
-        result = time_limit(Limit("help", "a task", 0.5))
+        result = time_limit(Limit("help", "a task", 0.5, lasts=(1, 1)))
         assert (result.ours_s, result.ratio, result.verdict) == (seconds, None, verdict)
 
     def test_growth_is_the_exponent_of_the_last_two_sizes(self):
-        row = Growth("a", "a task", (), 1.15, ())
+        row = Growth("a", "a task", (), 1.15, (), lasts=(9, 1))
         points = [took(9.0, 1), took(1.0, 100), took(10.0, 1000)]
         result = judge(row, points)
         assert result.ratio == pytest.approx(1.0)
@@ -175,11 +184,13 @@ class TestVerdicts:
 
 @pytest.fixture
 def short_table(monkeypatch):
-    versus = Versus("one", "nothing", "nothing", 5, 100, 5)
-    left_out = Versus("two", "nothing", "nothing", 5, 100, None)
-    growth = Growth("three", "nothing", (2, 4), 100, (2, 4))
+    versus = Versus("one", "nothing", "nothing", 5, 100, 5, lasts=(9, 2))
+    left_out = Versus("two", "nothing", "nothing", 5, 100, None, lasts=(60, 0))
+    growth = Growth("three", "nothing", (2, 4), 100, (2, 4), lasts=(9, 4))
     monkeypatch.setattr(report, "VERSUS", (versus, left_out))
-    monkeypatch.setattr(report, "LIMITS", (Limit("help", "nothing", 100, 1),))
+    monkeypatch.setattr(
+        report, "LIMITS", (Limit("help", "nothing", 100, 1, lasts=(3, 3)),)
+    )
     monkeypatch.setattr(report, "GROWTH", (growth,))
 
 
@@ -202,6 +213,16 @@ def test_the_command_prints_the_table_and_writes_it(tmp_path):
     assert float(written[0]["ours_s"]) > 0
     with open(out / "growth.csv", encoding="utf-8") as file:
         assert [row["n"] for row in csv.DictReader(file)] == ["2", "4"]
+
+
+@pytest.mark.usefixtures("short_table")
+def test_progress_is_told_in_seconds_expected_of_what_is_run(tmp_path, clock):
+    clock([took(1.0), took(2.0)], [took(1.0)], [took(1.0)], [took(2.0, 2)])
+    told = []
+    report.run_bench(
+        tmp_path, quick=True, progress=lambda *expected: told.append(expected)
+    )
+    assert told == [(0, 9, 2), (2, 9, 0), (2, 9, 3), (5, 9, 4), (9, 9, 0)]
 
 
 def test_a_row_without_numbers_has_empty_cells():

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from patchfold.cli import app
@@ -25,10 +26,10 @@ def terminal(tmp_path):
     """Start the command line in a terminal of its own."""
     started = []
 
-    def start(*words):
+    def start(*words, program=("-m", "patchfold")):
         child = pexpect.spawn(
             sys.executable,
-            ["-m", "patchfold", *words],
+            [*program, *words],
             cwd=str(tmp_path),
             encoding="utf-8",
             timeout=PATIENCE,
@@ -57,6 +58,55 @@ def test_the_bar_counts_and_ctrl_c_leaves_nothing(terminal, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_embed_counts_its_parts_and_shows_a_clock_for_what_has_no_blocks(
+    terminal, tmp_path
+):
+    X = np.random.default_rng(0).normal(size=(1500, 3))
+    pd.DataFrame(X).to_csv(tmp_path / "table.csv", index=False)
+    dense = "--param=eigen_solver=dense"
+    child = terminal("embed", "table.csv", "--method=elap", dense, "--out=e.csv")
+    child.expect("elap, part 4 of 4")
+    child.expect(r"coordinates.*0:00:\d\d")
+    child.expect("wrote e.csv")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+
+
+SLOW_BENCH = """
+import time
+from patchfold.bench import report
+from patchfold.bench.rows import Result, Versus
+from patchfold.cli import main
+
+def wait(row, quick, n_jobs):
+    time.sleep(row.lasts[quick])
+    return Result(row.what, row.peer, 1, 1.0, 1.0, 1.0, 1.0, 1.0, "met")
+
+report.compare = wait
+report.VERSUS = [
+    Versus("one", "a", "b", 1, 1.0, 1, lasts=(0.5, 0.5)),
+    Versus("left out", "a", "b", 1, 1.0, None, lasts=(60.0, 0.0)),
+    Versus("two", "a", "b", 1, 1.0, 1, lasts=(49.5, 49.5)),
+]
+report.LIMITS = report.GROWTH = []
+main()
+"""
+
+
+def test_bench_knows_from_the_first_row_how_long_the_rest_takes(terminal, tmp_path):
+    program = ("-c", SLOW_BENCH)
+    child = terminal("bench", "--quick", "--out=speed", program=program)
+    child.expect(r"bench.*0 %.*-:--:--")
+    child.expect(r"bench.*[^0-9]1 %.*0:0[01]:\d\d")
+    child.sendintr()
+    child.expect("interrupted; what was timed is kept")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 130
+    assert "one" in (tmp_path / "speed" / "bench.md").read_text(encoding="utf-8")
+
+
 def test_there_is_no_bar_where_there_is_no_terminal(tmp_path):
     words = ["compare", "iris", "--methods=pca", f"--out={tmp_path / 'report'}"]
     done = CliRunner().invoke(app, words)
@@ -77,49 +127,98 @@ def test_embed_shows_the_parts_of_a_fit_with_their_ends(tmp_path, monkeypatch):
     words = [str(tmp_path / "big.csv"), "--method=elap", "--param=kernel_width=auto"]
     done = CliRunner().invoke(app, ["embed", *words, f"--out={tmp_path / 'out.csv'}"])
     assert done.exit_code == 0, done.output
-    assert {"neighbours", "edges"} <= shown.keys()
+    assert {"neighbours", "edges", "eigenvectors"} <= shown.keys()
     for told in shown.values():
-        assert told[0][0] == 1
-        assert told[-1][0] == told[-1][1] > 1
+        counts = [number for number, _ in told]
+        assert counts[0] == 0
+        assert told[-1][0] == told[-1][1]
+        assert all(0 <= number <= total for number, total in told)
+    products = [number for number, total in shown["eigenvectors"] if total != 1]
+    assert products == sorted(products)
+    assert products[-1] > 0
 
 
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
+@pytest.fixture
+def drawn(monkeypatch):
+    """Draw bars as text, by a clock that the test sets."""
+    clock = [0.0]
+    monkeypatch.setattr("rich.console.monotonic", lambda: clock[0])
 
-    def text(self):
-        """Return what is written, without colours."""
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.getvalue())
+    def start(*words, **options):
+        return Progress(True, *words, **options)
+
+    def lines(bar):
+        """Return what is on the screen now."""
+        screen = Console(file=io.StringIO(), width=100)
+        screen.print(bar._bar.get_renderable())
+        return [" ".join(line.split()) for line in screen.file.getvalue().splitlines()]
+
+    return start, clock, lines
 
 
-def test_the_time_left_is_of_all_the_work_however_long_a_piece_takes(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    bar, clock = Progress(False, "comparing"), [0.0]
-    bar._bar.get_time = lambda: clock[0]
+def test_the_time_left_is_of_all_the_work_however_long_a_piece_takes(drawn):
+    start, clock, lines = drawn
+    bar = start("comparing")
     with bar as advance:
         advance(3, 13)  # done by an earlier run
+        assert lines(bar)[-1].endswith("3/13 0:00:00 -:--:--")
         for done in (4, 5):
             clock[0] += 600
             advance(done, 13)
-        (task,) = bar._bar.tasks
-        assert task.time_remaining == 8 * 600
-        bar._bar.refresh()
-        assert re.search(r"5/13 \S+ 1:20:00", sys.stderr.text())
-    uneven = Progress(False, "bench", even=False)
-    with uneven as advance:
-        advance(1, 2)
-    assert re.search(r"bench .* 1/2 \S+\s*$", sys.stderr.text())
+        assert lines(bar)[-1].endswith("5/13 0:20:00 1:20:00")
+        clock[0] += 400
+        assert lines(bar)[-1].endswith("5/13 0:26:40 1:13:20")
+        clock[0] += 400  # the sixth takes longer: the others still take what they take
+        assert lines(bar)[-1].endswith("5/13 0:33:20 1:10:00")
 
 
-def test_a_part_has_a_line_of_its_own_until_it_is_done(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    monkeypatch.setenv("TERM", "xterm")
-    bar = Progress(False, "elap")
+def test_weighed_pieces_count_by_their_weight(drawn):
+    start, clock, lines = drawn
+    bar = start("bench")
+    with bar as advance:
+        advance(0.0, 100.0, 10.0)
+        clock[0] += 20
+        advance(10.0, 100.0, 60.0)
+        assert lines(bar)[-1].endswith("10 % 0:00:20 0:03:00")
+        clock[0] += 30
+        assert lines(bar)[-1].endswith("10 % 0:00:50 0:02:30")
+        clock[0] += 570
+        assert lines(bar)[-1].endswith("10 % 0:10:20 0:01:00")
+
+
+def test_a_part_has_a_line_of_its_own_until_it_is_done(drawn):
+    start, _, lines = drawn
+    bar = start("placing")
     with bar:
         bar.part("edges", 3, 40)
-        bar._bar.refresh()
-        drawn = sys.stderr.getvalue()
+        assert re.search(r"edges .* 3/40", lines(bar)[-1])
         for done in (39, 40):
             bar.part("edges", done, 40)
-    assert re.search(r"edges .* 3/40", drawn)
-    assert "edges" not in sys.stderr.getvalue()[len(drawn) :].rpartition("elap")[2]
+        assert len(lines(bar)) == 1
+
+
+def test_the_stages_of_a_fit_are_counted_and_only_parts_have_a_time_left(drawn):
+    start, clock, lines = drawn
+    bar = start("elap", timed=False)
+    with bar as advance:
+        bar.stage("neighbours", 0, 4)
+        clock[0] += 5
+        bar.part("neighbours", 0, 10)
+        clock[0] += 5
+        bar.part("neighbours", 2, 10)
+        whole, part = lines(bar)[-2:]
+        assert re.fullmatch(r"elap, part 1 of 4 [━╸╺ ]*0/4 0:00:10", whole)
+        assert re.fullmatch(r"neighbours [━╸╺ ]*2/10 0:00:10 0:00:20", part)
+        bar.part("neighbours", 10, 10)
+        bar.stage("coordinates", 3, 4)
+        clock[0] += 7
+        whole, part = lines(bar)[-2:]
+        assert re.fullmatch(r"elap, part 4 of 4 [━╸╺ ]*3/4 0:00:17", whole)
+        assert re.fullmatch(r"coordinates [━╸╺ ]*0:00:07", part)  # a clock, no guess
+        bar.part("eigenvectors", 2.5, 5.0)
+        assert re.fullmatch(r"eigenvectors [━╸╺ ]*50 % 0:00:07 -:--:--", lines(bar)[-1])
+        bar.part("eigenvectors", 1, 1)
+        assert re.fullmatch(r"eigenvectors [━╸╺ ]*0:00:07", lines(bar)[-1])
+        advance(1, 1)
+    (line,) = lines(bar)
+    assert re.fullmatch(r"elap ━+ 1/1 0:00:17", line)

@@ -1,13 +1,18 @@
 """`compare`: honest scores, failures and warnings told, one page that needs nothing."""
 
+import base64
+import gzip
+import hashlib
 import json
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
 import pytest
+from plotly.offline import get_plotlyjs
 from sklearn.neighbors import KNeighborsClassifier
 
 import patchfold as pf
@@ -23,9 +28,14 @@ def found():
     return pf.compare("iris", methods=methods, n_neighbors=15)
 
 
+def unpacked(page, name):
+    """Return what is packed in an element of the page, as the browser unpacks it."""
+    packed = re.search(rf"id='{name}'>([\w+/=]*)</script>", page)[1]
+    return gzip.decompress(base64.b64decode(packed)).decode("utf-8")
+
+
 def page_data(page):
-    text = re.search(r"id='data'>(.*?)</script>", page, re.DOTALL)[1]
-    return json.loads(text)
+    return json.loads(unpacked(page, "data"))
 
 
 def parts_of(page):
@@ -197,10 +207,28 @@ def test_bad_input_is_refused(iris, arguments, words):
 
 class TestPage:
     def test_needs_nothing_from_elsewhere(self, found):
-        page = found.to_html()
+        page = re.sub(r"(id='(data|plotly)'>)[^<]*", r"\1", found.to_html())
+        assert len(page) < 50_000
         assert not re.search(r"""(src|href)\s*=|url\(|@import|fetch\(""", page)
         assert "http://www.w3.org/2000/svg" in page  # a name, the only address
         assert len(re.findall("https?://", page)) == 1
+
+    def test_only_its_own_script_and_plotly_may_run(self, found):
+        page = found.to_html()
+        plotly = unpacked(page, "plotly")
+        assert plotly == get_plotlyjs()
+        own = re.search(r"<script>(.*?)</script>", page, re.DOTALL)[1]
+        digests = {
+            base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+            for script in (own, plotly)
+        }
+        policy = re.search(r'Content-Security-Policy" content="(.*?)"', page)[1]
+        assert policy.startswith("default-src 'none'; img-src data:; style-src ")
+        assert set(re.findall(r"'sha256-(.*?)'", policy)) == digests
+        assert "unsafe-inline" not in policy.partition("script-src")[2]
+
+    def test_is_the_same_twice(self, found):
+        assert found.to_html() == replace(found).to_html()
 
     def test_has_what_a_reader_needs(self, found):
         page = replace(found, command="patchfold compare 'my file.csv'").to_html()
@@ -213,43 +241,28 @@ class TestPage:
         ):
             assert words in page
 
-    def test_data_are_whole_numbers_in_a_square(self, found):
-        data = page_data(found.to_html())
-        assert [panel["title"] for panel in data["panels"]] == [
-            "ISOMAP-KL",
-            "KLAP",
-            "Isomap",
-            "PCA",
-            "t-SNE",
-        ]
-        assert len(data["cells"][0]) == len(data["ids"]) == 150
-        for panel in data["panels"]:
-            points = np.column_stack([panel["x"], panel["y"]])
-            assert points.min() == 0
-            assert points.max() == 9999
-        near = np.setdiff1d(np.arange(150), data["panels"][3]["far"])
-        placed = np.column_stack([data["panels"][3][axis] for axis in "xy"])[near]
-        pca = found.embeddings["pca"][near]
-        for axis, sign in ((0, 1), (1, -1)):
-            slope = np.polyfit(pca[:, axis], placed[:, axis], 1)[0]
-            assert slope * sign == pytest.approx(
-                9999 / np.ptp(pca, axis=0).max(), rel=1e-3
-            )
-
-    def test_stays_small_with_2000_samples(self, found):
+    def test_stays_below_3_mb_with_2000_samples_and_all_methods(self, found):
         rng = np.random.default_rng(0)
         n = 2000
-        points = rng.normal(size=(n, 2))
-        result = replace(found.results[0], embedding=points)
-        names = [f"method {k}" for k in range(11)]
+        names = [f"method {k}" for k in range(13)]
         large = replace(
             found,
-            results=[replace(result, name=name, title=name) for name in names],
+            results=[
+                replace(
+                    found.results[0],
+                    name=name,
+                    title=name,
+                    embedding=rng.normal(size=(n, 2)),
+                )
+                for name in names
+            ],
             labels=rng.integers(0, 3, n),
             ids=[f"sample {i}" for i in range(n)],
-            frame=pd.DataFrame(rng.normal(size=(n, 30))),
+            frame=pd.DataFrame(rng.normal(size=(n, 12))),
         )
-        assert len(large.to_html().encode()) < 1e6
+        page = large.to_html()
+        assert len(page_data(page)["cells"]) == 12
+        assert len(page.encode()) <= 3e6
 
     def test_names_of_a_table_are_text_wherever_they_stand(self, tmp_path):
         """As a parser reads the page: no element, no attribute but our own."""
@@ -284,6 +297,11 @@ class TestPage:
         assert data["columns"][0] == unsafe
         assert page.encode("utf-8")  # bytes of a file's name that are no text
 
+    def test_gives_plotly_no_words_of_the_table(self, found):
+        data = page_data(replace(found, class_names=["<b>1", "<b>2", "<b>3"]).to_html())
+        assert "<b>" not in json.dumps(data["points"])
+        assert data["classes"] == ["<b>1", "<b>2", "<b>3"]
+
     def test_shows_itself_in_a_notebook_in_a_frame_of_its_own(self, found):
         shown = found._repr_html_()
         assert shown.startswith('<iframe srcdoc="&lt;!doctype html&gt;')
@@ -292,6 +310,82 @@ class TestPage:
     def test_is_written_whole(self, found, tmp_path):
         found.save(tmp_path / "report.html")
         assert (tmp_path / "report.html").read_text("utf-8") == found.to_html()
+
+
+class TestFigure:
+    def test_has_a_subplot_for_each_method_and_a_trace_for_each_class(self, found):
+        figure = found.figure()
+        titles = [annotation.text for annotation in figure.layout.annotations]
+        assert titles == ["ISOMAP-KL", "KLAP", "Isomap", "PCA", "t-SNE"]
+        assert len(figure.data) == 5 * 3
+        assert [trace.name for trace in figure.data[:3]] == found.class_names
+        for first in range(0, 15, 3):
+            traces = figure.data[first : first + 3]
+            assert len({trace.xaxis for trace in traces}) == 1
+            samples = np.concatenate([trace.customdata for trace in traces])
+            np.testing.assert_array_equal(np.sort(samples), np.arange(150))
+            for code, trace in enumerate(traces):
+                assert (found.labels[trace.customdata] == code).all()
+                assert trace.marker.color == figure.data[code].marker.color
+                assert trace.legendgroup == figure.data[code].legendgroup
+                assert trace.showlegend == (first == 0)
+                assert trace.hovertext[0] == found.ids[trace.customdata[0]]
+
+    def test_coordinates_are_whole_numbers_in_a_square(self, found):
+        pca = found.embeddings["pca"]
+        placed = np.empty((150, 2))
+        far = np.zeros(150, bool)
+        for trace in found.figure().data[9:12]:
+            placed[trace.customdata] = np.column_stack([trace.x, trace.y])
+            far[trace.customdata] = np.char.endswith(trace.marker.symbol, "-open")
+        assert placed.min() == 0
+        assert placed.max() == 9999
+        for axis in (0, 1):  # one scale for both
+            slope = np.polyfit(pca[~far, axis], placed[~far, axis], 1)[0]
+            assert slope == pytest.approx(
+                9999 / np.ptp(pca[~far], axis=0).max(), rel=1e-3
+            )
+
+    def test_far_samples_are_open_at_the_edge(self, found):
+        places = np.random.default_rng(0).normal(size=(150, 2))
+        places[[3, 60]] = [[-1e4, 0], [0, 1e4]]
+        result = replace(found.results[3], embedding=places)
+        away = replace(found, results=[result])
+        placed, symbols = {}, {}
+        for trace in away.figure().data:
+            placed.update(
+                zip(trace.customdata, zip(trace.x, trace.y, strict=True), strict=True)
+            )
+            shapes = np.broadcast_to(trace.marker.symbol, len(trace.x))
+            symbols.update(zip(trace.customdata, shapes, strict=True))
+        far = [i for i, symbol in symbols.items() if symbol.endswith("-open")]
+        assert sorted(far) == [3, 60]
+        assert placed[3][0] == 0
+        assert placed[60][1] == 9999
+        assert "2 far away, open at the edge" in away.to_html()
+
+    def test_56_classes_look_different(self, found):
+        names = [str(k) for k in range(56)]
+        many = replace(found, labels=np.arange(150) % 56, class_names=names)
+        looks = {(t.marker.color, t.marker.symbol) for t in many.figure().data[:56]}
+        assert len(looks) == 56
+
+    def test_names_are_escaped(self, found):
+        names = ["<a href='x'>", "$x$ & y", "z"]
+        figure = replace(found, class_names=names, ids=["<b>"] * 150).figure()
+        shown = [trace.name for trace in figure.data[:3]]
+        assert shown == ["&lt;a href='x'&gt;", "&#36;x&#36; &amp; y", "z"]
+        assert set(figure.data[0].hovertext) == {"&lt;b&gt;"}
+
+    def test_without_classes_there_is_no_legend(self, found):
+        figure = replace(found, labels=None, class_names=[]).figure()
+        assert len(figure.data) == 5
+        assert not figure.layout.showlegend
+
+    def test_without_plotly_the_error_names_the_extra(self, found, monkeypatch):
+        monkeypatch.setitem(sys.modules, "plotly.subplots", None)
+        with pytest.raises(ImportError, match=r'need Plotly.*"patchfold\[cli\]"'):
+            found.figure()
 
 
 def test_estimators_show_themselves_in_a_notebook():

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import patchfold as pf
-from patchfold import _blocks
+from patchfold import _blocks, connectivity
 from patchfold._types import EdgeList
 from patchfold.connectivity import closed_components, weak_components
 from patchfold.exceptions import DisconnectedGraphWarning, VanishingWeightsWarning
@@ -461,3 +461,19 @@ def test_a_warning_points_at_the_line_of_the_user(call):
         call(model, two_blobs())
     assert [warning.filename for warning in record] == [__file__]
     assert record[0].lineno == call.__code__.co_firstlineno + 1
+
+
+@pytest.mark.parametrize(("n_groups", "m"), [(2, 3), (7, 20), (12, 2)])
+def test_of_many_samples_the_closest_pairs_are_found_from_both_sides(
+    n_groups, m, monkeypatch
+):
+    rng = np.random.default_rng(0)
+    labels = np.sort(rng.integers(0, n_groups, 600))
+    labels[-1] = n_groups  # alone in its group
+    middles = 20 * rng.normal(size=(n_groups + 1, m))
+    X = middles[labels] + rng.normal(size=(600, m))
+    exact = connectivity.closest_pairs(X, labels)
+    monkeypatch.setattr(connectivity, "EXACT", 0)
+    for n_jobs in (1, 2):
+        nearly = connectivity.closest_pairs(X, labels, n_jobs=n_jobs)
+        np.testing.assert_array_equal(nearly, exact)

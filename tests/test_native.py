@@ -127,6 +127,25 @@ def test_matrices_that_are_not_positive_definite_are_inverted_all_the_same():
     np.testing.assert_allclose(inverse, expected)
 
 
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_loops), False])
+@pytest.mark.parametrize(("width", "apart"), [(8, 1.0), (16, 1.0), (8, 1e-7)])
+def test_columns_are_made_orthogonal(in_arrays, compiled, width, apart):
+    rng = np.random.default_rng(0)
+    block = rng.normal(size=(100, 1)) + apart * rng.normal(size=(100, width))
+    if not compiled:
+        in_arrays()
+    basis = _native.orthogonalize(block.copy())
+    np.testing.assert_allclose(basis.T @ basis, np.eye(width), atol=1e-14)
+    left = block - basis @ (basis.T @ block)
+    np.testing.assert_allclose(left, 0, atol=1e-13)
+
+
+@needs_loops
+def test_equal_columns_are_not_hidden():
+    basis = _native.orthogonalize(np.ones((16, 8)))
+    assert np.isnan(basis[:, 1:]).any()
+
+
 def cells_of(rng, n, m, n_cells):
     X = rng.normal(size=(n, m))
     middles = rng.normal(size=(n_cells, m))

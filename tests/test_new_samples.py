@@ -71,6 +71,21 @@ def test_batches_equal_one_piece(recipe, wine):
     np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize(("algorithm", "n_jobs"), [("exact", 1), ("approximate", 2)])
+def test_many_samples_are_placed_as_each_alone(algorithm, n_jobs):
+    # Many are linked some at a time, and those of a cell together.
+    rng = np.random.default_rng(0)
+    X, queries = rng.normal(size=(2500, 4)), rng.normal(size=(1300, 4))
+    model = pf.PatchEigenmaps(
+        n_neighbors=12, neighbors_algorithm=algorithm, n_jobs=n_jobs
+    ).fit(X)
+    placed = model.transform(queries)
+    for rows in (slice(0, 1), slice(511, 513), slice(1290, 1300)):
+        np.testing.assert_allclose(
+            model.transform(queries[rows]), placed[rows], atol=1e-12
+        )
+
+
 def test_a_sample_far_from_everything_stays_finite_and_bounded(recipe, wine):
     X, y = wine
     model = recipe.fit(X, y)

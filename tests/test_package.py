@@ -123,9 +123,11 @@ FLOORS = [
     {"methods", "persistence"},
     {"embedding", "comparison.scoring"},
     {"cluster.files", "atlas", "comparison.planning", "comparison.record"},
+    {"comparison.figure"},
     {"comparison.report"},
     {"comparison.run"},
     {"comparison"},
+    {"cli._columns"},
     {"cli._shared"},
     {"cli._placing"},
     {

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+import patchfold as pf
+from patchfold._blocks import watch_blocks
 from patchfold.patches import mean_variance
 from patchfold.posterior.anchors import place_anchors
 from patchfold.posterior.kernel_ridge import (
@@ -435,3 +437,14 @@ def test_mean_variance_of_a_view_is_one_where_columns_vary(iris):
     X, y = iris
     Z = fit_views(("zscore",), X, y)["zscore"].apply(X)
     assert mean_variance(Z) == pytest.approx(1)
+
+
+def test_who_watches_is_told_of_every_score_and_of_classes_not_of_their_blocks(wine):
+    X, y = wine
+    begun, told = [], []
+    with watch_blocks(lambda *words: told.append(words), lambda *w: begun.append(w)):
+        pf.PatchPosterior(views=("rank",), scores=("patch", "marginal")).fit(X, y)
+    assert begun == [("rank: patch", 0, 2), ("columns: marginal", 1, 2)]
+    classes = [words for words in told if words[0] == "patch scores"]
+    assert classes == [("patch scores", done, 3) for done in range(4)]
+    assert not any("search" in name for name, _, _ in told)

@@ -6,6 +6,7 @@ from sklearn.base import clone
 from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
+from patchfold.patches import RunningPatches
 
 MODELS = {
     "isomap_kl": pf.isomap_kl(),
@@ -72,3 +73,43 @@ def test_a_tight_cluster_keeps_its_order_for_small_sizes():
     with pytest.warns(pf.exceptions.PatchfoldWarning):
         swept = next(pf.fit_sweep(model, X, n_neighbors=[5, 45]))
     np.testing.assert_array_equal(swept.graph_.indices, alone.graph_.indices)
+
+
+@pytest.mark.parametrize("name", ["elap", "klap", "euclidean"])
+@pytest.mark.filterwarnings("ignore::patchfold.exceptions.PatchfoldWarning")
+def test_sizes_fitted_at_a_time_give_the_same_bits(name, wine):
+    X, y = wine
+    one, two = (
+        list(pf.fit_sweep(MODELS[name].set_params(n_jobs=n), X, y, n_neighbors=SIZES))
+        for n in (1, 2)
+    )
+    for alone, together in zip(one, two, strict=True):
+        np.testing.assert_array_equal(alone.embedding_, together.embedding_)
+        np.testing.assert_array_equal(alone.graph_.data, together.graph_.data)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_size_that_fails_ends_the_sweep_after_the_smaller_ones(
+    n_jobs, wine, monkeypatch
+):
+    fit = RunningPatches.fit
+
+    def fit_but_20(patches, n_neighbors, **settings):
+        if n_neighbors == 20:
+            raise ValueError("not 20")
+        return fit(patches, n_neighbors, **settings)
+
+    monkeypatch.setattr(RunningPatches, "fit", fit_but_20)
+    model = pf.PatchIsomap(n_jobs=n_jobs)
+    swept = pf.fit_sweep(model, wine[0], n_neighbors=[10, 20, 30, 40])
+    assert next(swept).n_neighbors_ == 10
+    with pytest.raises(ValueError, match="not 20"):
+        next(swept)
+    assert next(swept, None) is None
+
+
+def test_a_sweep_may_be_left_early(wine):
+    X, _ = wine
+    swept = pf.fit_sweep(pf.PatchIsomap(n_jobs=2), X, n_neighbors=range(5, 30))
+    assert next(swept).n_neighbors_ == 5
+    swept.close()

@@ -1,12 +1,13 @@
 """Fits that overlap in several threads do not disturb each other."""
 
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
 
 import patchfold as pf
-from patchfold._blocks import map_blocks, watch_blocks
+from patchfold._blocks import BLOCK_BYTES, fill_blocks, map_blocks, watch_blocks
 
 
 def test_overlapping_fits_give_the_same_bits(wine):
@@ -36,6 +37,27 @@ def test_who_watches_is_told_of_every_block_in_order_but_not_of_blocks_within(n_
 
     with watch_blocks(lambda *words: told.append(words)):
         assert map_blocks(work, 6, 0, n_jobs, step=2) == [0, 2, 4]
-    assert told == [(__name__, done, 3) for done in (1, 2, 3)]
+    assert told == [(__name__, done, 3) for done in (0, 1, 2, 3)]
     map_blocks(work, 6, 0, n_jobs, step=2)
-    assert len(told) == 3
+    assert len(told) == 4
+
+
+def test_the_work_of_a_partial_is_that_of_its_function():
+    told = []
+    work = partial(_add, 1)
+    with watch_blocks(lambda *words: told.append(words)):
+        map_blocks(work, 2, 0, step=1)
+        fill_blocks(work, 3, BLOCK_BYTES)
+    assert {module for module, _, _ in told} == {__name__}
+
+
+def _add(number, block):
+    return (np.arange(block.start, block.stop) + number,)
+
+
+def test_threads_start_no_threads_of_their_own():
+    def work(block):
+        return map_blocks(lambda inner: threading.get_ident(), 8, 0, 4, step=1)
+
+    for threads in map_blocks(work, 8, 0, 2, step=1):
+        assert len(set(threads)) == 1

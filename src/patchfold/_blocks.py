@@ -7,11 +7,12 @@ results come back in order: that is why `n_jobs` cannot change a result.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Lock
+from threading import Lock, local
 from typing import TypeVar
 
 from joblib import effective_n_jobs, parallel_config
@@ -32,13 +33,21 @@ HERE = tuple(
 )
 """Backends of joblib that work on this machine; those of a cluster are others."""
 
+S = TypeVar("S")
+
 T = TypeVar("T")
 
-Watcher = Callable[[str, int, int], None]
+Watcher = Callable[[str, float, float], None]
+StageWatcher = Callable[[str, int, int], None]
 
 _WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
+_STAGES: ContextVar[StageWatcher | None] = ContextVar("stages", default=None)
+
 _ROOM: ContextVar[int | None] = ContextVar("room", default=None)
+
+_THREAD = local()
+"""Remembers whether a thread is one of ours: what it calls then starts no others."""
 
 
 @contextmanager
@@ -61,30 +70,87 @@ def device_blocks(n_bytes: int) -> Iterator[None]:
 
 
 @contextmanager
-def watch_blocks(watcher: Watcher) -> Iterator[None]:
+def watch_blocks(
+    watcher: Watcher, stages: StageWatcher | None = None
+) -> Iterator[None]:
     """Tell `watcher` of every finished block: whose it is, how many are, of how many.
 
     Whose: the module that asked for the work. A block's own blocks are not told.
+    `stages` is told which stage begins, after how many of how many.
 
     Examples
     --------
     >>> with watch_blocks(lambda module, done, total: print(f"{done} of {total}")):
     ...     parts = map_blocks(lambda block: block.stop, 3, BLOCK_BYTES / 2)
+    0 of 2
     1 of 2
     2 of 2
     """
-    token = _WATCHER.set(watcher)
+    blocks, begun = _WATCHER.set(watcher), _STAGES.set(stages)
     try:
         yield
     finally:
-        _WATCHER.reset(token)
+        _WATCHER.reset(blocks)
+        _STAGES.reset(begun)
+
+
+def begin_stage(name: str, stages: Sequence[str]) -> None:
+    """Tell who watches that one of the stages of a fit begins."""
+    watcher = _STAGES.get()
+    if watcher is not None:
+        watcher(name, stages.index(name), len(stages))
+
+
+@contextmanager
+def untold_stages() -> Iterator[None]:
+    """Let stages begin that are none of the whole: those of fits inside a fit."""
+    token = _STAGES.set(None)
+    try:
+        yield
+    finally:
+        _STAGES.reset(token)
+
+
+def tell_part(name: str, done: float, total: float) -> None:
+    """Tell who watches how far work is that has no blocks."""
+    watcher = _WATCHER.get()
+    if watcher is not None:
+        watcher(name, done, total)
+
+
+def tell_each(name: str, items: Sequence[T]) -> Iterator[T]:
+    """Give items in turn, and tell who watches of these instead of their blocks.
+
+    Examples
+    --------
+    >>> with watch_blocks(lambda name, done, total: print(name, done, "of", total)):
+    ...     for item in tell_each("letters", "ab"):
+    ...         parts = map_blocks(lambda block: block.stop, 3, BLOCK_BYTES / 2)
+    letters 0 of 2
+    letters 1 of 2
+    letters 2 of 2
+    """
+    for done, item in enumerate(items):
+        tell_part(name, done, len(items))
+        token = _WATCHER.set(None)
+        try:
+            yield item
+        finally:
+            _WATCHER.reset(token)
+    tell_part(name, len(items), len(items))
+
+
+def _is_one_of_many() -> bool:
+    return getattr(_THREAD, "is_one_of_many", False)
 
 
 def _watched(function: Callable[[slice], T], total: int) -> Callable[[slice], T]:
     watcher = _WATCHER.get()
     if watcher is None:
         return function
+    module = getattr(function, "func", function).__module__  # of a partial, its own
     count, lock = itertools.count(1), Lock()
+    watcher(module, 0, total)
 
     def work(block: slice) -> T:
         token = _WATCHER.set(None)
@@ -93,7 +159,7 @@ def _watched(function: Callable[[slice], T], total: int) -> Callable[[slice], T]
         finally:
             _WATCHER.reset(token)
         with lock:  # threads tell in order
-            watcher(function.__module__, next(count), total)
+            watcher(module, next(count), total)
         return result
 
     return work
@@ -118,7 +184,8 @@ def map_blocks(
     bytes_per_item : float
         Working memory that one item needs.
     n_jobs : int or None
-        Number of threads, as in joblib.
+        Number of threads, as in joblib; one where `function` was called by threads of
+        this kind itself.
     step : int or None
         Length of the slices, where memory is not what decides.
 
@@ -134,11 +201,13 @@ def map_blocks(
     """
     blocks = _cut(n_items, bytes_per_item, step)
     function = _watched(function, len(blocks))
-    n_threads = 1 if _ROOM.get() else min(len(blocks), count_threads(n_jobs))
+    alone = _ROOM.get() or _is_one_of_many()
+    n_threads = 1 if alone else min(len(blocks), count_threads(n_jobs))
     if n_threads <= 1:
         return [function(block) for block in blocks]
 
     def work(run: list[slice]) -> list[T]:
+        _THREAD.is_one_of_many = True
         return [function(block) for block in run]
 
     # Blocks may be short and starting a task is not, so tasks are runs of them. joblib
@@ -148,6 +217,40 @@ def map_blocks(
     runs = [blocks[s : s + length] for s in range(0, len(blocks), length)]
     with ThreadPoolExecutor(n_threads) as pool:
         return [result for run in pool.map(work, runs) for result in run]
+
+
+def map_ahead(
+    function: Callable[[S], T], items: Iterable[S], n_jobs: int | None = None
+) -> Iterator[T]:
+    """Call `function` on items in threads, no more than these ahead of who asks.
+
+    Items are taken in this thread and begun in order, and so results come back.
+
+    Examples
+    --------
+    >>> list(map_ahead(abs, [-1, 2, -3], n_jobs=2))
+    [1, 2, 3]
+    """
+    n_threads = 1 if _is_one_of_many() else count_threads(n_jobs)
+    if n_threads <= 1:
+        yield from map(function, items)
+        return
+
+    def work(item: S) -> T:
+        _THREAD.is_one_of_many = True
+        return function(item)
+
+    pool = ThreadPoolExecutor(n_threads)
+    ahead: deque[Future[T]] = deque()
+    try:
+        for item in items:
+            ahead.append(pool.submit(work, item))
+            if len(ahead) > n_threads:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -212,7 +315,8 @@ def fill_blocks(
         for block in blocks[1:][number]:
             write(block, function(block))
 
-    work.__module__ = function.__module__  # a watcher is told whose work it is
+    # A watcher is told whose work it is.
+    work.__module__ = getattr(function, "func", function).__module__
     write(blocks[0], head)
     map_blocks(work, len(blocks) - 1, 0, n_jobs, step=1)
     return whole

@@ -9,7 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from ._blocks import map_blocks
-from ._native import squared_gaps
+from ._native import is_compiled, squared_gaps
+
+PAIRS = 4096
+"""Pairs that are measured in one go where nothing is copied."""
 
 
 def squared_distances(
@@ -25,8 +28,11 @@ def squared_distances(
     def measure(block: slice) -> np.ndarray:
         return squared_gaps(queries, X, row[block], column[block])
 
-    # Small blocks: without loops, differences are read again from the nearest cache.
-    found = map_blocks(measure, row.size, 200 * X.shape[1], n_jobs)
+    if is_compiled():  # loops copy nothing, if rows are rows in memory
+        queries, X = np.ascontiguousarray(queries), np.ascontiguousarray(X)
+        found = map_blocks(measure, row.size, 0, n_jobs, step=PAIRS)
+    else:  # small blocks: differences are read again from the nearest cache
+        found = map_blocks(measure, row.size, 200 * X.shape[1], n_jobs)
     return np.concatenate([np.empty(0), *found])
 
 

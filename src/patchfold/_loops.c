@@ -161,6 +161,63 @@ static PyObject *recur(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* ---- A few columns made orthogonal: Gram and Schmidt, each twice ------------------- */
+
+/* Rows of V are `width` vectors of eight. Once leaves what rounding brings back of the
+   columns before; twice does not. */
+EVERY_PROCESSOR
+static void orthogonalize_columns(Doubles *rows, Py_ssize_t n, Py_ssize_t width,
+                                  Doubles *along)
+{
+    double *values = (double *)rows, *parts = (double *)along;
+    Py_ssize_t n_columns = width * N_DOUBLES;
+    for (Py_ssize_t j = 0; j < n_columns; j++) {
+        double length = 0;
+        for (int again = 0; again < 2; again++) {
+            memset(along, 0, sizeof(Doubles) * (size_t)width);
+            for (Py_ssize_t i = 0; i < n; i++)
+                for (Py_ssize_t v = 0; v < width; v++)
+                    along[v] += values[i * n_columns + j] * rows[i * width + v];
+            for (Py_ssize_t k = j; k < n_columns; k++)
+                parts[k] = 0;
+            length = 0;
+            for (Py_ssize_t i = 0; i < n; i++) {
+                Doubles sum = {0};
+                for (Py_ssize_t v = 0; v < width; v++)
+                    sum += along[v] * rows[i * width + v];
+                double *value = values + i * n_columns + j;
+                *value -= ((sum[0] + sum[1]) + (sum[2] + sum[3])) +
+                          ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+                length += *value * *value;
+            }
+        }
+        length = 1 / sqrt(length);
+        for (Py_ssize_t i = 0; i < n; i++)
+            values[i * n_columns + j] *= length;
+    }
+}
+
+static PyObject *orthogonalize(PyObject *self, PyObject *args)
+{
+    Py_buffer block;
+    Py_ssize_t n_columns;
+    if (!PyArg_ParseTuple(args, "w*n", &block, &n_columns))
+        return NULL;
+    Py_ssize_t n = block.len / (Py_ssize_t)sizeof(double) / n_columns;
+    Doubles *along = malloc(sizeof(double) * (size_t)n_columns);
+    if (along != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        orthogonalize_columns(block.buf, n, n_columns / N_DOUBLES, along);
+        Py_END_ALLOW_THREADS
+    }
+    int room = along != NULL;
+    free(along);
+    PyBuffer_Release(&block);
+    if (!room)
+        return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
 /* ---- Inverses of many small symmetric matrices, eight side by side ---------------- */
 
 /* Upper triangles, row after row, are overwritten by those of the inverses, with what
@@ -238,6 +295,14 @@ static PyObject *invert_packed(PyObject *self, PyObject *args)
 
 /* ---- KL of listed pairs of patches, without a copy of their matrices -------------- */
 
+#define AHEAD 1 /* pair */
+
+static inline void fetch(const double *values, Py_ssize_t count)
+{
+    for (Py_ssize_t k = 0; k < count; k += 64 / sizeof(double))
+        __builtin_prefetch(values + k);
+}
+
 EVERY_PROCESSOR
 static void kl_pairs(const double *mean_l, const double *cov_l, const double *inv_l,
                      const double *mean_r, const double *cov_r, const double *inv_r,
@@ -246,6 +311,10 @@ static void kl_pairs(const double *mean_l, const double *cov_l, const double *in
                      double *outer)
 {
     for (Py_ssize_t e = 0; e < n_pairs; e++) {
+        if (e + AHEAD < n_pairs) { /* asked for now, read from memory by then */
+            fetch(cov_r + column[e + AHEAD] * packed, packed);
+            fetch(inv_r + column[e + AHEAD] * packed, packed);
+        }
         const double *mi = mean_l + row[e] * m, *mj = mean_r + column[e] * m;
         const double *ci = cov_l + row[e] * packed, *cj = cov_r + column[e] * packed;
         const double *pi = inv_l + row[e] * packed, *pj = inv_r + column[e] * packed;
@@ -347,169 +416,248 @@ static PyObject *squared_gaps(PyObject *self, PyObject *args)
 
 /* ---- Nearest samples in cells ------------------------------------------------------ */
 
+/* The k nearest so far and those met since that may be nearer, in no order. Squared
+   distances are kept as the integers that their bits are, which have the same order.
+   A heap would hold k only, but by branches that cannot be foreseen. */
 typedef struct {
-    float squared;
-    int32_t place;
+    int32_t *squared, *place;
+    int32_t k, count;
+    float limit; /* who is not below is not among the k nearest */
 } Near;
 
-/* Keep the k nearest, the farthest of them first: a heap. */
-static void sink(Near *kept, int32_t k, Near entry)
+#define N_GROUPS 4                      /* measured at once: one sum alone would wait */
+#define AT_ONCE (N_GROUPS * N_FLOATS)   /* samples of theirs */
+#define ROOM(k) (2 * (k) + 2 * AT_ONCE) /* before it is thinned out */
+
+static int32_t count_up_to(const int32_t *values, int32_t count, int32_t value)
 {
-    int32_t at = 0;
-    for (;;) {
-        int32_t child = 2 * at + 1;
-        if (child >= k)
-            break;
-        if (child + 1 < k && kept[child + 1].squared > kept[child].squared)
-            child++;
-        if (kept[child].squared <= entry.squared)
-            break;
-        kept[at] = kept[child];
-        at = child;
-    }
-    kept[at] = entry;
+    int32_t found = 0;
+    for (int32_t j = 0; j < count; j++)
+        found += values[j] <= value;
+    return found;
 }
 
-/* Squared distances of one query to groups of samples, feature after feature. Four
-   groups at a time: one sum alone would wait for itself. */
+/* Keep the k nearest of all that are held, and of equals the first. */
 EVERY_PROCESSOR
-static void measure_groups(const float *query, const float *groups, Py_ssize_t n_groups,
-                           Py_ssize_t m, float *squared)
+static void thin(Near *near)
 {
-    const Floats *features = (const Floats *)groups;
-    Floats *out = (Floats *)squared;
-    Py_ssize_t g = 0;
-    for (; g + 4 <= n_groups; g += 4, features += 4 * m) {
-        Floats sum0 = {0}, sum1 = {0}, sum2 = {0}, sum3 = {0};
-        for (Py_ssize_t f = 0; f < m; f++) {
-            Floats gap0 = query[f] - features[f], gap1 = query[f] - features[m + f];
-            Floats gap2 = query[f] - features[2 * m + f];
-            Floats gap3 = query[f] - features[3 * m + f];
-            sum0 += gap0 * gap0;
-            sum1 += gap1 * gap1;
-            sum2 += gap2 * gap2;
-            sum3 += gap3 * gap3;
-        }
-        out[g] = sum0;
-        out[g + 1] = sum1;
-        out[g + 2] = sum2;
-        out[g + 3] = sum3;
+    int32_t low = INT32_MAX, high = 0, held = near->count, below, kept = 0;
+    if (held <= near->k)
+        return;
+    for (int32_t j = 0; j < held; j++) {
+        low = near->squared[j] < low ? near->squared[j] : low;
+        high = near->squared[j] > high ? near->squared[j] : high;
     }
-    for (; g < n_groups; g++, features += m) {
-        Floats sum = {0};
-        for (Py_ssize_t f = 0; f < m; f++) {
-            Floats gap = query[f] - features[f];
-            sum += gap * gap;
-        }
-        out[g] = sum;
+    while (low < high) { /* halve: k of them are up to `high` */
+        int32_t middle = low + (high - low) / 2;
+        int32_t found = count_up_to(near->squared, held, middle);
+        if (found < near->k)
+            low = middle + 1;
+        else
+            high = middle;
+        if (found == near->k)
+            break;
     }
+    below = count_up_to(near->squared, held, high);
+    int32_t equals = below - near->k; /* too many of those at `high` */
+    for (int32_t j = 0; j < held; j++) {
+        int32_t squared = near->squared[j], place = near->place[j];
+        near->squared[kept] = squared;
+        near->place[kept] = place;
+        kept += squared <= high;
+    }
+    for (int32_t j = kept - 1; equals > 0; j--)
+        if (near->squared[j] == high) {
+            kept--, equals--;
+            memmove(near->squared + j, near->squared + j + 1,
+                    sizeof(int32_t) * (size_t)(kept - j));
+            memmove(near->place + j, near->place + j + 1,
+                    sizeof(int32_t) * (size_t)(kept - j));
+        }
+    near->count = kept;
+    memcpy(&near->limit, &high, sizeof high);
 }
 
-/* The value that `wanted` of the numbers do not exceed; they are reordered. */
-static float smallest(float *numbers, Py_ssize_t count, Py_ssize_t wanted)
+static inline int any_of(const Ints *flags)
 {
-    Py_ssize_t low = 0, high = count - 1, at = wanted - 1;
-    while (low < high) {
-        float pivot = numbers[low + (high - low) / 2];
-        Py_ssize_t i = low, j = high;
-        while (i <= j) {
-            while (numbers[i] < pivot)
-                i++;
-            while (numbers[j] > pivot)
-                j--;
-            if (i <= j) {
-                float other = numbers[i];
-                numbers[i++] = numbers[j];
-                numbers[j--] = other;
+    Longs any = *(const Longs *)flags;
+    return (any[0] | any[1] | any[2] | any[3] | any[4] | any[5] | any[6] | any[7]) != 0;
+}
+
+/* Hold those of some groups that are near enough, mostly none. */
+static inline void hold_nearest(Near *near, const Floats *squared, int n_groups,
+                                int32_t first)
+{
+    float limit = near->limit;
+    int32_t count = near->count;
+    Ints closer = squared[0] < limit;
+    for (int g = 1; g < n_groups; g++)
+        closer |= squared[g] < limit;
+    if (!any_of(&closer))
+        return;
+    for (int g = 0; g < n_groups; g++) {
+        closer = squared[g] < limit;
+        if (any_of(&closer)) {
+            Ints bits = (Ints)squared[g];
+            for (int l = 0; l < N_FLOATS; l++) { /* no branch: it cannot be foreseen */
+                near->squared[count] = bits[l];
+                near->place[count] = first + g * N_FLOATS + l;
+                count += squared[g][l] < limit;
             }
         }
-        if (at <= j)
-            high = j;
-        else if (at >= i)
-            low = i;
-        else
-            break;
     }
-    return numbers[at];
+    near->count = count;
+    if (count > ROOM(near->k) - AT_ONCE)
+        thin(near);
 }
+
+static void empty(Near *near)
+{
+    near->count = 0;
+    near->limit = INFINITY;
+}
+
+/* Squared distances of one query to a group of samples, feature after feature, or to
+   `N_GROUPS` of them. */
+static inline void measure_group(const float *query, const Floats *group, Py_ssize_t m,
+                                 Floats *squared)
+{
+    Floats sum = {0};
+    for (Py_ssize_t f = 0; f < m; f++) {
+        Floats gap = query[f] - group[f];
+        sum += gap * gap;
+    }
+    *squared = sum;
+}
+
+static inline void measure_four(const float *query, const Floats *groups, Py_ssize_t m,
+                                Floats *squared)
+{
+    const Floats *other = groups + m, *third = other + m, *last = third + m;
+    Floats sum0 = {0}, sum1 = {0}, sum2 = {0}, sum3 = {0};
+    for (Py_ssize_t f = 0; f < m; f++) {
+        Floats gap0 = query[f] - groups[f], gap1 = query[f] - other[f];
+        Floats gap2 = query[f] - third[f], gap3 = query[f] - last[f];
+        sum0 += gap0 * gap0;
+        sum1 += gap1 * gap1;
+        sum2 += gap2 * gap2;
+        sum3 += gap3 * gap3;
+    }
+    squared[0] = sum0;
+    squared[1] = sum1;
+    squared[2] = sum2;
+    squared[3] = sum3;
+}
+
+/* Queries are searched for together: a group is read once for all that look into its
+   cell, and stays in the nearest cache. One bit of a word tells of each. */
+#define TOGETHER 32
 
 typedef struct {
     const double *queries, *middles; /* middles of cells: each is measured from its own */
     const float *groups, *centers;
     const int64_t *starts; /* of cells, in groups */
     Py_ssize_t m, n_cells, n_probes, k;
-    float *local, *squared, *order, *reached; /* scratch */
+    float *local;                /* scratch: queries from the middle of a cell */
+    uint32_t *first_of, *others; /* scratch: who looks into each cell, first or later */
+    Near probed, kept[TOGETHER];
 } Search;
 
+/* Keep the nearest samples of `n_groups` groups, for each of the listed queries. */
 EVERY_PROCESSOR
-static void scan(const Search *s, const double *query, Py_ssize_t cell, Near *kept)
+static void scan(Near *kept, const float *local, const int *who, int n_queries,
+                 const float *groups, Py_ssize_t n_groups, Py_ssize_t m, int32_t first)
 {
-    Py_ssize_t first = s->starts[cell], n_groups = s->starts[cell + 1] - first;
-    const double *middle = s->middles + cell * s->m;
-    for (Py_ssize_t f = 0; f < s->m; f++)
-        s->local[f] = (float)(query[f] - middle[f]);
-    measure_groups(s->local, s->groups + first * s->m * N_FLOATS, n_groups, s->m,
-                   s->squared);
-    float limit = kept[0].squared;
-    for (Py_ssize_t g = 0; g < n_groups; g++) {
-        const float *some = s->squared + g * N_FLOATS;
-        int any = 0;
-        for (int l = 0; l < N_FLOATS; l++)
-            any |= some[l] < limit;
-        if (!any)
-            continue;
-        int closer[N_FLOATS], count = 0; /* without a branch that cannot be foreseen */
-        for (int l = 0; l < N_FLOATS; l++) {
-            closer[count] = l;
-            count += some[l] < limit;
+    const Floats *features = (const Floats *)groups;
+    Floats squared[N_GROUPS];
+    for (Py_ssize_t g = 0; g < n_groups; g += N_GROUPS) {
+        int count = n_groups - g < N_GROUPS ? (int)(n_groups - g) : N_GROUPS;
+        for (int q = 0; q < n_queries; q++) {
+            if (count == N_GROUPS)
+                measure_four(local + q * m, features + g * m, m, squared);
+            else
+                for (int c = 0; c < count; c++)
+                    measure_group(local + q * m, features + (g + c) * m, m, squared + c);
+            hold_nearest(kept + who[q], squared, count, first + (int32_t)g * N_FLOATS);
         }
-        for (int c = 0; c < count; c++)
-            if (some[closer[c]] < limit) {
-                Near entry = {some[closer[c]],
-                              (int32_t)((first + g) * N_FLOATS + closer[c])};
-                sink(kept, (int32_t)s->k, entry);
-                limit = kept[0].squared;
-            }
     }
 }
 
-/* The nearest cells first: what they hold bounds the search of the others. */
-static void search_near(const Search *s, const double *query, Near *kept)
+static void scan_cell(Search *s, const double *queries, Py_ssize_t cell, uint32_t bits)
 {
-    Py_ssize_t n_groups = (s->n_cells + N_FLOATS - 1) / N_FLOATS;
+    const double *middle = s->middles + cell * s->m;
+    int who[TOGETHER], count = 0;
+    for (int q = 0; q < TOGETHER; q++)
+        if (bits >> q & 1) {
+            for (Py_ssize_t f = 0; f < s->m; f++)
+                s->local[count * s->m + f] = (float)(queries[q * s->m + f] - middle[f]);
+            who[count++] = q;
+        }
+    Py_ssize_t first = s->starts[cell], n_groups = s->starts[cell + 1] - first;
+    scan(s->kept, s->local, who, count, s->groups + first * s->m * N_FLOATS, n_groups,
+         s->m, (int32_t)(first * N_FLOATS));
+}
+
+/* Find the cells that a query looks into, and the nearest of them: what that holds
+   bounds the search of the others. */
+static void choose_cells(Search *s, const double *query, int q)
+{
+    int only = 0, nearest = 0;
     for (Py_ssize_t f = 0; f < s->m; f++)
         s->local[f] = (float)query[f];
-    measure_groups(s->local, s->centers, n_groups, s->m, s->reached);
-    memcpy(s->order, s->reached, sizeof(float) * (size_t)s->n_cells);
-    float far = smallest(s->order, s->n_cells, s->n_probes);
-    float near = smallest(s->order, s->n_probes, (s->n_probes + 7) / 8);
-    for (Py_ssize_t c = 0; c < s->n_cells; c++)
-        if (s->reached[c] <= near)
-            scan(s, query, c, kept);
-    for (Py_ssize_t c = 0; c < s->n_cells; c++)
-        if (s->reached[c] > near && s->reached[c] <= far)
-            scan(s, query, c, kept);
-}
-
-/* Some queries together; where all cells are searched, one cell for all of them, so
-   that it is read from memory once. */
-static void search_some(const Search *s, Py_ssize_t first, Py_ssize_t count, Near *kept)
-{
-    const double *queries = s->queries + first * s->m;
-    for (Py_ssize_t j = 0; j < count * s->k; j++) {
-        kept[j].squared = INFINITY;
-        kept[j].place = -1;
+    empty(&s->probed);
+    scan(&s->probed, s->local, &only, 1, s->centers,
+         (s->n_cells + N_FLOATS - 1) / N_FLOATS, s->m, 0);
+    thin(&s->probed);
+    for (int32_t j = 0; j < s->probed.count; j++) {
+        s->others[s->probed.place[j]] |= 1u << q;
+        if (s->probed.squared[j] < s->probed.squared[nearest])
+            nearest = j;
     }
-    if (s->n_probes < s->n_cells)
-        for (Py_ssize_t q = 0; q < count; q++)
-            search_near(s, queries + q * s->m, kept + q * s->k);
-    else
-        for (Py_ssize_t c = 0; c < s->n_cells; c++)
-            for (Py_ssize_t q = 0; q < count; q++)
-                scan(s, queries + q * s->m, c, kept + q * s->k);
+    if (s->probed.count) {
+        s->others[s->probed.place[nearest]] ^= 1u << q;
+        s->first_of[s->probed.place[nearest]] |= 1u << q;
+    }
 }
 
-#define TOGETHER 32
+static void search_some(Search *s, const double *queries, int count)
+{
+    size_t bytes = sizeof(uint32_t) * (size_t)s->n_cells;
+    int all = s->n_probes >= s->n_cells;
+    memset(s->first_of, 0, bytes);
+    memset(s->others, 0, bytes);
+    for (int q = 0; q < count; q++) {
+        empty(s->kept + q);
+        if (!all)
+            choose_cells(s, queries + q * s->m, q);
+    }
+    for (Py_ssize_t c = 0; c < s->n_cells; c++)
+        if (s->first_of[c])
+            scan_cell(s, queries, c, s->first_of[c]);
+    for (Py_ssize_t c = 0; c < s->n_cells; c++)
+        if (all || s->others[c])
+            scan_cell(s, queries, c, all ? ~0u >> (TOGETHER - count) : s->others[c]);
+}
+
+static int make_room(Near *near, Py_ssize_t k)
+{
+    near->k = (int32_t)k;
+    near->squared = malloc(2 * sizeof(int32_t) * (size_t)ROOM(k));
+    near->place = near->squared + ROOM(k);
+    return near->squared != NULL;
+}
+
+/* Write out the k nearest; where there are fewer, -1 and infinity. */
+static void write_out(Near *near, int32_t *place, float *squared)
+{
+    thin(near);
+    memcpy(place, near->place, sizeof(int32_t) * (size_t)near->count);
+    memcpy(squared, near->squared, sizeof(float) * (size_t)near->count);
+    for (int32_t j = near->count; j < near->k; j++) {
+        place[j] = -1;
+        squared[j] = INFINITY;
+    }
+}
 
 static PyObject *search_cells(PyObject *self, PyObject *args)
 {
@@ -521,35 +669,30 @@ static PyObject *search_cells(PyObject *self, PyObject *args)
         return NULL;
     s.queries = queries.buf, s.middles = middles.buf;
     s.groups = groups.buf, s.centers = centers.buf, s.starts = starts.buf;
-    Py_ssize_t largest = 1, n = queries.len / (Py_ssize_t)sizeof(double) / s.m;
-    for (Py_ssize_t c = 0; c < s.n_cells; c++)
-        if (s.starts[c + 1] - s.starts[c] > largest)
-            largest = s.starts[c + 1] - s.starts[c];
-    s.local = malloc(sizeof(float) * (size_t)s.m);
-    s.squared = malloc(sizeof(float) * (size_t)largest * N_FLOATS);
-    s.order = malloc(sizeof(float) * (size_t)(s.n_cells + N_FLOATS));
-    s.reached = malloc(sizeof(float) * (size_t)(s.n_cells + N_FLOATS));
-    Near *kept = malloc(sizeof(Near) * (size_t)s.k * TOGETHER);
-    int room = s.local && s.squared && s.order && s.reached && kept;
+    Py_ssize_t n = queries.len / (Py_ssize_t)sizeof(double) / s.m;
+    s.local = malloc(sizeof(float) * (size_t)s.m * TOGETHER);
+    s.first_of = malloc(2 * sizeof(uint32_t) * (size_t)(s.n_cells + 1));
+    s.others = s.first_of + s.n_cells;
+    int room = make_room(&s.probed, s.n_probes) && s.local && s.first_of;
+    for (int q = 0; q < TOGETHER; q++)
+        room &= make_room(s.kept + q, s.k);
     if (room) {
         int32_t *place = places.buf;
         float *squared = distances.buf;
         Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t q = 0; q < n; q += TOGETHER) {
-            Py_ssize_t count = n - q < TOGETHER ? n - q : TOGETHER;
-            search_some(&s, q, count, kept);
-            for (Py_ssize_t j = 0; j < count * s.k; j++) {
-                *place++ = kept[j].place;
-                *squared++ = kept[j].squared;
-            }
+        for (Py_ssize_t first = 0; first < n; first += TOGETHER) {
+            int count = n - first < TOGETHER ? (int)(n - first) : TOGETHER;
+            search_some(&s, s.queries + first * s.m, count);
+            for (int q = 0; q < count; q++, place += s.k, squared += s.k)
+                write_out(s.kept + q, place, squared);
         }
         Py_END_ALLOW_THREADS
     }
     free(s.local);
-    free(s.squared);
-    free(s.order);
-    free(s.reached);
-    free(kept);
+    free(s.first_of);
+    free(s.probed.squared);
+    for (int q = 0; q < TOGETHER; q++)
+        free(s.kept[q].squared);
     PyBuffer_Release(&queries);
     PyBuffer_Release(&groups);
     PyBuffer_Release(&middles);
@@ -565,6 +708,7 @@ static PyObject *search_cells(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"shortest_paths", shortest_paths, METH_VARARGS, "Paths from some samples."},
     {"recur", recur, METH_VARARGS, "a S V + b V + c U into U, in some rows."},
+    {"orthogonalize", orthogonalize, METH_VARARGS, "Orthogonal columns, in place."},
     {"invert_packed", invert_packed, METH_VARARGS, "Inverses of packed matrices."},
     {"kl_of_pairs", kl_of_pairs, METH_VARARGS, "Symmetrised KL of listed pairs."},
     {"squared_gaps", squared_gaps, METH_VARARGS, "Squared distances of pairs."},
@@ -587,7 +731,7 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__loops(void)
 {
     PyObject *loops = PyModule_Create(&module);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 3) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 4) < 0)
         Py_CLEAR(loops);
     return loops;
 }

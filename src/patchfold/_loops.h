@@ -25,6 +25,8 @@
 /* Sixteen floats, or eight doubles, computed with at once. */
 typedef float Floats __attribute__((vector_size(64), aligned(4)));
 typedef double Doubles __attribute__((vector_size(64), aligned(8)));
+typedef int32_t Ints __attribute__((vector_size(64), aligned(4)));
+typedef int64_t Longs __attribute__((vector_size(64), aligned(8)));
 #define N_FLOATS 16
 #define N_DOUBLES 8
 

@@ -21,7 +21,7 @@ try:
 except ImportError:  # installed where nothing compiles
     _loops = None
 
-LAYOUT = 3
+LAYOUT = 4
 """Counts the ways in which the loops were called: older ones are not called at all."""
 
 if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
@@ -74,6 +74,18 @@ def recur(
         return
     ends = rows.start, rows.stop
     _loops.recur(*_csr(matrix), now, before, now.shape[1], *ends, a, b, c)
+
+
+def orthogonalize(block: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis (n, k) of what the columns span.
+
+    NaN where they are exactly dependent. The block is C-contiguous, float64, k a
+    multiple of `WIDTH`; it may be overwritten.
+    """
+    if _loops is None:
+        return np.linalg.qr(block)[0]
+    _loops.orthogonalize(block, block.shape[1])
+    return block
 
 
 def squared_gaps(

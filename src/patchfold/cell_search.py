@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ._blocks import map_blocks
-from ._native import Groups, group_samples, search_cells
+from ._native import Groups, group_samples, is_compiled, search_cells
 from .exact_search import search_all
 
 RECALL = 0.98
@@ -31,13 +31,17 @@ do not hold it, single precision is too coarse: a far outlier sets the scale."""
 INSIDE = 0.999
 """Share of the samples that lie as near to a centre as `Cells.reach`."""
 
+OUTSIDE = 16.0
+"""Queries farther out than `Cells.reach`, but not than so many times, look into every
+cell: single precision is as good there. It is not for those farther still."""
+
 N_SAMPLED = 512
 """Samples whose true neighbours decide how many cells are probed."""
 
 N_ROUNDS = 4
 """Rounds of k-means; cells need not be the best ones."""
 
-CHUNK = 4096
+CHUNK = 1024
 """Queries that are searched for at a time: near ones, which probe the same cells."""
 
 
@@ -104,7 +108,7 @@ def build_cells(
     away = scaled - centers[label]
     reach = float(np.quantile(np.einsum("ij,ij->i", away, away), INSIDE))
     cells = Cells(shift, scale, group_samples(scaled, label, centers), n_probes, reach)
-    while _recall(cells, X[sampled], true.indices, n_jobs) < LEAST:
+    while _recall(cells, X[sampled], sampled, true.indices, n_jobs) < LEAST:
         if cells.n_probes >= n_cells:
             return None
         cells = replace(cells, n_probes=2 * cells.n_probes)
@@ -112,11 +116,15 @@ def build_cells(
 
 
 def _recall(
-    cells: Cells, queries: np.ndarray, true: np.ndarray, n_jobs: int | None
+    cells: Cells,
+    queries: np.ndarray,
+    own: np.ndarray,
+    true: np.ndarray,
+    n_jobs: int | None,
 ) -> float:
     """Return the share of the true neighbours of some samples that a search finds."""
     n_wanted = true.shape[1] + 1
-    found = find_candidates(cells, queries, n_wanted, inside=True, n_jobs=n_jobs)
+    found = find_candidates(cells, queries, n_wanted, own=own, n_jobs=n_jobs)
     return float((true[:, :, None] == found[:, None, :]).any(axis=2).mean())
 
 
@@ -142,11 +150,17 @@ def _to_centers(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
 def _nearest_center(
     points: np.ndarray, centers: np.ndarray, n_jobs: int | None
 ) -> np.ndarray:
-    def nearest(block: slice) -> np.ndarray:
-        return _to_centers(points[block], centers).argmin(axis=1)
+    """Return which centre is nearest to each point; -1 if they are infinitely far."""
+    n_centers, m = centers.shape
+    together = np.zeros(n_centers, dtype=np.intp), np.zeros((1, m))
+    groups = group_samples(centers, *together) if is_compiled() else None
 
-    per_point = 8 * centers.shape[0]
-    return np.concatenate(map_blocks(nearest, points.shape[0], per_point, n_jobs))
+    def nearest(block: slice) -> np.ndarray:
+        if groups is None:
+            return _to_centers(points[block], centers).argmin(axis=1)
+        return search_cells(groups, points[block], 1, 1)[0][:, 0]
+
+    return np.concatenate(map_blocks(nearest, points.shape[0], 8 * n_centers, n_jobs))
 
 
 def find_candidates(
@@ -154,7 +168,7 @@ def find_candidates(
     queries: np.ndarray,
     n_wanted: int,
     *,
-    inside: bool = False,
+    own: np.ndarray | None = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
     """Find samples among which the nearest of each query are.
@@ -167,8 +181,8 @@ def find_candidates(
         Whose neighbours are wanted.
     n_wanted : int
         How many of the nearest.
-    inside : bool
-        Whether queries are samples themselves, or nearly.
+    own : int array (q,) or None
+        Which sample each query is itself, if it is one.
     n_jobs : int or None
         Number of threads.
 
@@ -186,18 +200,52 @@ def find_candidates(
     [[149, 150, 151]]
     """
     points, middles = (queries - cells.shift) / cells.scale, cells.groups.middles
-    label = _nearest_center(points, middles, n_jobs)
-    by_cell = np.argsort(label)
-    if not inside:
-        with np.errstate(over="ignore"):
-            near = ((points - middles[label]) ** 2).sum(axis=1) <= cells.reach
-        by_cell = by_cell[near[by_cell]]
     found = np.full((points.shape[0], n_wanted), -1, dtype=np.int64)
 
-    def search(block: slice) -> None:
-        rows = by_cell[block]
-        sample, _ = search_cells(cells.groups, points[rows], cells.n_probes, n_wanted)
-        found[rows] = np.sort(sample, axis=1)
+    def search(by_cell: np.ndarray, n_probes: int) -> None:
+        def look(block: slice) -> None:
+            rows = by_cell[block]
+            sample, _ = search_cells(cells.groups, points[rows], n_probes, n_wanted)
+            found[rows] = np.sort(sample, axis=1)
 
-    map_blocks(search, by_cell.size, 0, n_jobs, step=CHUNK)
+        map_blocks(look, by_cell.size, 0, n_jobs, step=CHUNK)
+
+    if own is not None:
+        search(near_each_other(cells, own), cells.n_probes)
+        return found
+    label = _nearest_center(points, middles, n_jobs)
+    by_cell = np.argsort(label)
+    with np.errstate(over="ignore"):
+        away = ((points - middles[label]) ** 2).sum(axis=1)[by_cell]
+    search(by_cell[away <= cells.reach], cells.n_probes)
+    outside = (away > cells.reach) & (away <= OUTSIDE * cells.reach)
+    search(by_cell[outside], middles.shape[0])
     return found
+
+
+def near_each_other(search: object, samples: np.ndarray) -> np.ndarray:
+    """Return an order of samples in which those of a cell follow each other.
+
+    Parameters
+    ----------
+    search : Cells or something else
+        Without cells the order is that given.
+    samples : int array (q,)
+        Samples, possibly several times.
+
+    Returns
+    -------
+    int array (q,)
+        Positions in `samples`.
+    """
+    if not isinstance(search, Cells):
+        return np.arange(samples.size)
+    return np.argsort(_places(search.groups)[samples], kind="stable")
+
+
+def _places(groups: Groups) -> np.ndarray:
+    """Return where each sample lies, cell after cell."""
+    taken = np.flatnonzero(groups.samples >= 0)
+    places = np.empty_like(taken)
+    places[groups.samples[taken]] = taken
+    return places

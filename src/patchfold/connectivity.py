@@ -62,6 +62,13 @@ def closed_components(pairs: Pairs) -> Components:
     )
 
 
+EXACT = 20_000
+"""Up to this many samples all pairs are compared to join groups."""
+
+N_STARTS, N_TURNS = 4, 6
+"""Beyond, from so many samples of a group, twice, and so many times back and forth."""
+
+
 def closest_pairs(
     X: Array,
     labels: np.ndarray,
@@ -69,7 +76,9 @@ def closest_pairs(
     precomputed: bool = False,
     n_jobs: int | None = None,
 ) -> tuple[Array, Array]:
-    """Find the closest two samples of every pair of groups.
+    """Find the closest two samples of every pair of groups; nearly, of many samples.
+
+    Beyond `EXACT` samples not all pairs are compared: see `_nearly_closest`.
 
     Parameters
     ----------
@@ -117,7 +126,10 @@ def closest_pairs(
             table = Entries(X[np.ix_(grouped, grouped)])
         else:
             table = Products(X[grouped], X[grouped])
-        row, column = _candidates(table, group, n_groups, n_jobs)
+        if precomputed or group.size <= EXACT:
+            row, column = _candidates(table, group, n_groups, n_jobs)
+        else:
+            row, column = _nearly_closest(X[grouped], group, n_groups, n_jobs)
         exact = table.exact(row, column)
     two_groups = group[row] * n_groups + group[column]
     order = np.lexsort((grouped[column], grouped[row], exact, two_groups))
@@ -150,6 +162,52 @@ def _candidates(
     found = map_blocks(candidates, n, 4 * 8 * n, n_jobs)
     row = np.concatenate([part[0] for part in found])
     return row, np.concatenate([part[1] for part in found])
+
+
+def _nearly_closest(
+    X: np.ndarray, group: np.ndarray, n_groups: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Go back and forth between every two groups, each time to the nearest sample.
+
+    From some samples nearest to the middle of the other group, and some from all over.
+    That ends at two samples which are each other's nearest: in most cases, but not in
+    all, the closest pair. A turn compares every sample with a few of each group, where
+    all pairs would take hours among a million samples.
+    """
+    ends = np.searchsorted(group, np.arange(n_groups + 1))
+    X = X - X.mean(axis=0)
+    lengths = np.einsum("ij,ij->i", X, X)
+    middles = np.add.reduceat(X, ends[:-1]) / np.diff(ends)[:, None]
+
+    def nearest(a: int, points: np.ndarray, count: int) -> np.ndarray:
+        """Return the `count` samples of group a nearest to each point."""
+        inside = slice(ends[a], ends[a + 1])
+
+        def search(block: slice) -> np.ndarray:
+            gaps = lengths[inside] - 2 * points[block] @ X[inside].T
+            if count == 1:
+                return gaps.argmin(axis=1)[:, None]
+            return np.argpartition(gaps, count - 1, axis=1)[:, :count]
+
+        per_point = 3 * 8 * (ends[a + 1] - ends[a])
+        return ends[a] + np.concatenate(
+            map_blocks(search, len(points), per_point, n_jobs)
+        )
+
+    # Of every two groups, samples of the second that may be near the first.
+    side = np.empty((n_groups, n_groups, 2 * N_STARTS), dtype=np.intp)
+    for b in range(n_groups):
+        size = ends[b + 1] - ends[b]
+        near = nearest(b, middles, min(N_STARTS, size))
+        side[:, b, :N_STARTS] = near[:, np.arange(N_STARTS) % size]
+        side[:, b, N_STARTS:] = np.linspace(ends[b], ends[b + 1] - 1, N_STARTS)
+    for _ in range(N_TURNS):
+        last = side.copy()
+        for a in range(n_groups):
+            facing = X[last[a].ravel()]
+            side[:, a] = nearest(a, facing, 1).reshape(n_groups, -1)
+    first, second = np.triu_indices(n_groups, 1)
+    return side[second, first].ravel(), last[first, second].ravel()
 
 
 def join_components(

@@ -54,8 +54,8 @@ from .tangents import EXPLAINED, compare_tangents, describe_tangents
 LARGE = 2**19
 """Bytes of a pair beyond which blocks are not made smaller than they have to be."""
 
-PAIRS = 2**14
-"""So many pairs are a task where loops in C compare them; fewer start no thread."""
+PLACES = 4096
+"""Pairs that are compared in one go where nothing is copied."""
 
 MOST = 8
 """Above this part of all pairs, all pairs are compared at once where that is fast."""
@@ -236,12 +236,16 @@ def compare_listed(
     arrays = arrays_of(left)
     xp = array_namespace(arrays[0])
     in_place = dissimilarity.compare_places
-    if in_place is not None and in_place(left, right, source[:0], target[:0]) is None:
-        in_place = None
+    if in_place is not None:
+
+        def look(block: slice) -> Any:
+            return in_place(left, right, source[block], target[block])
+
+        if look(slice(0, 1)) is not None:
+            found = map_blocks(look, source.shape[0], 0, n_jobs, step=PLACES)
+            return EdgeValues(np.concatenate(found))
 
     def compare(block: slice) -> EdgeValues:
-        if in_place is not None:
-            return EdgeValues(in_place(left, right, source[block], target[block]))
         device = arrays[0].device
         i = xp.asarray(source[block], device=device)
         j = xp.asarray(target[block], device=device)
@@ -253,9 +257,7 @@ def compare_listed(
         per_pair += 8 * dissimilarity.work(left)
     # A fourth of a block stays in the nearest cache; but a few pairs it must be.
     per_pair = min(4 * per_pair, max(per_pair, LARGE))
-    step = None if in_place is None else PAIRS  # nothing is copied
-    parts = map_blocks(compare, source.shape[0], per_pair, n_jobs, step=step)
-    return parts[0] if len(parts) == 1 else _join(parts, xp)
+    return _join(map_blocks(compare, source.shape[0], per_pair, n_jobs), xp)
 
 
 def _compare_most(
@@ -276,7 +278,7 @@ def _compare_most(
     def compare(block: slice) -> None:
         write(source[block], target[block], *(part[block] for part in values))
 
-    map_blocks(compare, source.shape[0], 0, n_jobs, step=PAIRS)
+    map_blocks(compare, source.shape[0], 0, n_jobs, step=PLACES)
     return EdgeValues(*values)
 
 

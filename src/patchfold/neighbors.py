@@ -205,9 +205,7 @@ def _search_cells(
 ) -> Neighborhoods:
     """Search the nearest cells: distances and ties as in the exact search."""
     n_wanted = n_neighbors + 1 + SPARE
-    column = find_candidates(
-        cells, queries, n_wanted, inside=own is not None, n_jobs=n_jobs
-    )
+    column = find_candidates(cells, queries, n_wanted, own=own, n_jobs=n_jobs)
     squared = squared_distances_to(queries, X, column, n_jobs=n_jobs)
     if own is not None:
         squared[column == own[:, None]] = np.inf

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from threading import Condition
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array
 
+from ._blocks import map_ahead
 from ._homes import is_tensor
 from ._types import EdgeValues, Neighborhoods, Pairs
 from .neighbors import choose_search, find_neighbors, resolve_n_neighbors
-from .patches import RunningPatches
+from .patches import Patches, RunningPatches
 
 Model = TypeVar("Model", bound=Any)
 
@@ -30,7 +32,7 @@ class SharedStages:
     ----------
     neighbors : Neighborhoods
         Of all samples, for the largest K.
-    patches : RunningPatches or None
+    patches : PatchesInTurn or None
         Those of the sizes one after another.
     search : object
         What the neighbours were searched with.
@@ -39,7 +41,7 @@ class SharedStages:
     """
 
     neighbors: Neighborhoods
-    patches: RunningPatches | None = None
+    patches: PatchesInTurn | None = None
     search: Any = None
     compare: Callable[[Any, Pairs], EdgeValues] | None = None
 
@@ -52,6 +54,8 @@ def fit_sweep(
     n_neighbors: Iterable[int | float],
 ) -> Iterator[Model]:
     """Fit an estimator for each of several neighbourhood sizes.
+
+    Its `n_jobs` is how many sizes are fitted at a time.
 
     Parameters
     ----------
@@ -94,8 +98,54 @@ def fit_sweep(
         estimator.neighbors_algorithm, samples, counts[-1], n_jobs=n_jobs
     )
     found = find_neighbors(samples, counts[-1], algorithm=search, n_jobs=n_jobs)
-    indices = found.indices
-    patches = RunningPatches(samples, indices, include_center=estimator.include_center)
+    patches = PatchesInTurn(
+        RunningPatches(samples, found.indices, include_center=estimator.include_center),
+        counts,
+    )
     shared = SharedStages(found, patches, search)
-    for count in counts:
-        yield clone(estimator).set_params(n_neighbors=count)._fit(X, y, shared)
+
+    def check(count: int) -> tuple[Model, tuple[Any, ...]]:
+        model = clone(estimator).set_params(n_neighbors=count)
+        return model, model._check_input(X, y)
+
+    def fit(checked: tuple[Model, tuple[Any, ...]]) -> Model:
+        model, arguments = checked
+        try:
+            return model._fit_checked(*arguments, shared)
+        finally:
+            patches.pass_on(model.n_neighbors_)
+
+    # scikit-learn's checks change the filters of warnings, which threads share: here.
+    yield from map_ahead(fit, map(check, counts), n_jobs)
+
+
+class PatchesInTurn:
+    """Running patches that several fits ask for at once: the smaller K goes first.
+
+    Parameters
+    ----------
+    patches : RunningPatches
+        What they ask for.
+    counts : list of int
+        The K of all fits, ascending. Fits begin in this order.
+    """
+
+    def __init__(self, patches: RunningPatches, counts: list[int]) -> None:
+        self._patches = patches
+        self._ahead = set(counts)
+        self._changed = Condition()
+
+    def fit(self, n_neighbors: int, **settings: Any) -> Patches:
+        """Return what `RunningPatches.fit` does, once no smaller K can still ask."""
+        with self._changed:
+            self._changed.wait_for(lambda: n_neighbors == min(self._ahead))
+            try:
+                return self._patches.fit(n_neighbors, **settings)
+            finally:
+                self.pass_on(n_neighbors)
+
+    def pass_on(self, n_neighbors: int) -> None:
+        """Say that the fit of this K has its patches, or will not ask for any."""
+        with self._changed:
+            self._ahead.discard(n_neighbors)
+            self._changed.notify_all()

@@ -33,9 +33,8 @@ def chromium(launch):
     browser.close()
 
 
-@pytest.fixture
-def open_page(chromium):
-    """Open an address; an error on the console fails the test when it ends."""
+def watched_pages(chromium):
+    """Open addresses; an error on a console fails the test when all is closed."""
     contexts, said = [], []
 
     def open_it(
@@ -61,3 +60,8 @@ def open_page(chromium):
     for context in contexts:
         context.close()
     assert said == []
+
+
+open_page = pytest.fixture(watched_pages)
+open_shared_page = pytest.fixture(watched_pages, scope="module")
+"""For pages that take long to draw: the tests of a file leave them as they were."""

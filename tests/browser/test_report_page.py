@@ -1,8 +1,12 @@
 """The report in a browser: points, hover, legend, lasso, sorting, nothing unsafe."""
 
+import io
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.image import imread
 
 from patchfold import Comparison
 from patchfold.comparison.scoring import Curve, Result
@@ -29,7 +33,7 @@ def result(name, kind, rng, score, **more):
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
+def comparison():
     rng = np.random.default_rng(0)
     results = [
         result("ELAP", "patch", rng, 0.8, twin="eigenmaps"),
@@ -37,7 +41,7 @@ def address(tmp_path_factory):
         result("PELLE", "patch", rng, 0.7, remarks=(UNSAFE,)),
         Result("tsne", "t-SNE", kind="other", failure=UNSAFE),
     ]
-    comparison = Comparison(
+    return Comparison(
         name=UNSAFE,
         results=results,
         labels=np.repeat([0, 1, 2], 40),
@@ -50,21 +54,31 @@ def address(tmp_path_factory):
         versions={"Python": "3"},
         command=f"patchfold compare '{UNSAFE}'",
     )
+
+
+@pytest.fixture(scope="module")
+def address(comparison, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     comparison.save(path)
     return path.as_uri()
 
 
+def drawn(page):
+    """Wait until the page is drawn."""
+    page.locator("#wait").wait_for(state="hidden")
+    return page
+
+
+@pytest.fixture(scope="module")
+def page(open_shared_page, address):
+    return drawn(open_shared_page(address))
+
+
 def painted(page, panel):
-    """Count the pixels of a panel that have a point on them."""
-    return page.evaluate(
-        """panel => {
-            const c = document.querySelectorAll(".plot")[panel].firstChild;
-            const data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
-            return data.filter((value, at) => at % 4 === 3 && value > 100).length;
-        }""",
-        panel,
-    )
+    """Count the pixels of a panel that have the colour of a point."""
+    shot = page.locator(".plot").nth(panel).screenshot()
+    pixels = imread(io.BytesIO(shot))[..., :3]
+    return int((np.ptp(pixels, axis=2) > 0.25).sum())
 
 
 def spot(page, panel, sample):
@@ -72,88 +86,169 @@ def spot(page, panel, sample):
     page.locator(".plot").nth(panel).scroll_into_view_if_needed()
     return page.evaluate(
         """([panel, sample]) => {
-            const box = document.querySelectorAll(".plot")[panel];
-            const rect = box.getBoundingClientRect(), size = box.clientWidth;
-            const data = JSON.parse(document.getElementById("data").textContent);
-            const at = (v) => 12 + (v / 9999) * (size - 24);
-            const { x, y } = data.panels[panel];
-            return [rect.left + 1 + at(x[sample]), rect.top + 1 + at(y[sample])];
+            const gd = document.getElementById("points");
+            const { left, top } = gd.getBoundingClientRect();
+            const name = panel ? String(panel + 1) : "";
+            const own = (trace) => trace.xaxis === "x" + name;
+            const holds = (trace) => trace.customdata.includes(sample);
+            const trace = gd._fullData.find((each) => own(each) && holds(each));
+            const at = trace.customdata.indexOf(sample);
+            const { ["xaxis" + name]: x, ["yaxis" + name]: y } = gd._fullLayout;
+            return [
+                left + x._offset + x.d2p(trace.x[at]),
+                top + y._offset + y.d2p(trace.y[at]),
+            ];
         }""",
         [panel, sample],
     )
 
 
-def test_points_are_drawn_and_names_do_nothing(open_page, address):
-    page = open_page(address)
-    assert page.locator(".plot").count() == 3
-    assert all(painted(page, panel) > 500 for panel in range(3))
-    assert page.locator("h1").inner_text() == UNSAFE
-    assert page.locator("img").count() == 0
-    assert UNSAFE in page.locator("#warnings + ul").inner_text()
-    assert f"failed: {UNSAFE}" in page.locator("#scores-table").inner_text()
-
-
-def test_hover_shows_the_sample_and_rings_it_in_every_panel(open_page, address):
-    page = open_page(address)
-    ringed = """() => [...document.querySelectorAll(".plot canvas:last-of-type")].map(
-        c => c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some(v => v))
-    """
-    assert page.evaluate(ringed) == [False] * 3
-    page.mouse.move(*spot(page, 1, 45))
-    tip = page.locator("#tip")
-    assert tip.is_visible()
-    words = tip.inner_text()
-    assert words.startswith("tree ")
-    assert "height" in words
-    assert UNSAFE in words
-    assert page.evaluate(ringed) == [True] * 3
-    page.mouse.move(5, 5)
-    assert not tip.is_visible()
-
-
-def test_the_legend_hides_a_class_in_every_panel(open_page, address):
-    page = open_page(address)
-    before = [painted(page, panel) for panel in range(3)]
-    oak = page.get_by_role("button", name="oak")
-    oak.click()
-    assert oak.get_attribute("aria-pressed") == "false"
-    hidden = [painted(page, panel) for panel in range(3)]
-    assert all(less < 0.8 * more for less, more in zip(hidden, before, strict=True))
-    oak.click()
-    assert [painted(page, panel) for panel in range(3)] == before
-    page.get_by_role("button", name="pine").click(modifiers=["Shift"])
-    pressed = page.locator("#legend button").evaluate_all(
-        "all => all.map(b => b.getAttribute('aria-pressed'))"
-    )
-    assert pressed == ["false", "false", "true"]
-
-
-def test_a_lasso_in_one_panel_selects_in_all(open_page, address):
-    page = open_page(address)
-    before = [painted(page, panel) for panel in range(3)]
+def drag(page, *corners):
+    """Drag over the first panel, from corner to corner in parts of its sides."""
+    page.locator(".plot").first.scroll_into_view_if_needed()
     box = page.locator(".plot").first.bounding_box()
-    corners = [(0.55, 0.02), (0.98, 0.02), (0.98, 0.98), (0.55, 0.98)]
     places = [
         (box["x"] + u * box["width"], box["y"] + v * box["height"]) for u, v in corners
     ]
     page.mouse.move(*places[0])
     page.mouse.down()
     for place in places[1:]:
-        page.mouse.move(*place, steps=3)
+        page.mouse.move(*place, steps=5)
     page.mouse.up()
+
+
+def drag_around(page, left):
+    """Draw around what is right of a line in the first panel."""
+    drag(page, (left, 0.02), (0.98, 0.02), (0.98, 0.98), (left, 0.98))
+
+
+def rings(page):
+    """Return the middle of every ring that is shown."""
+    found = page.locator(".ring:visible")
+    boxes = [found.nth(k).bounding_box() for k in range(found.count())]
+    return [(b["x"] + b["width"] / 2, b["y"] + b["height"] / 2) for b in boxes]
+
+
+def settle(page):
+    """Wait until what was asked for is on the screen."""
+    page.wait_for_timeout(100)
+    page.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go)))")
+
+
+def test_points_are_drawn_and_names_do_nothing(page):
+    assert page.locator(".plot").count() == 3
+    assert all(painted(page, panel) > 1000 for panel in range(3))
+    assert page.locator("h1").inner_text() == UNSAFE
+    assert page.locator("img").count() == 0
+    assert page.locator("#legend button").nth(1).inner_text() == UNSAFE
+    assert UNSAFE in page.locator("#warnings + ul").inner_text()
+    assert f"failed: {UNSAFE}" in page.locator("#scores-table").inner_text()
+
+
+def test_hover_shows_the_sample_and_rings_it_in_every_panel(page):
+    assert rings(page) == []
+    page.mouse.move(*spot(page, 1, 45))
+    tip = page.locator("#tip")
+    tip.wait_for()
+    words = tip.inner_text()
+    assert words.startswith(f"tree 45 {UNSAFE}")
+    assert "height" in words
+    assert words.count(UNSAFE) == 3
+    ringed = rings(page)
+    places = [spot(page, panel, 45) for panel in range(3)]
+    np.testing.assert_allclose(ringed, places, atol=1.5)
+    page.mouse.move(5, 5)
+    tip.wait_for(state="hidden")
+    assert rings(page) == []
+
+
+def test_the_legend_hides_a_class_in_every_panel(page):
+    before = [painted(page, panel) for panel in range(3)]
+    oak = page.get_by_role("button", name="oak")
+    oak.click()
+    settle(page)
+    less = [painted(page, panel) for panel in range(3)]
+    assert all(few < 0.8 * many for few, many in zip(less, before, strict=True))
+    assert oak.get_attribute("aria-pressed") == "false"
+    oak.click()
+    settle(page)
+    assert [painted(page, panel) for panel in range(3)] == before
+    page.get_by_role("button", name="pine").click(modifiers=["Shift"])
+    pressed = page.locator("#legend button").evaluate_all(
+        "all => all.map(b => b.getAttribute('aria-pressed'))"
+    )
+    assert pressed == ["false", "false", "true"]
+    page.locator("#legend button").nth(0).click()
+    page.locator("#legend button").nth(1).click()
+    settle(page)
+    assert [painted(page, panel) for panel in range(3)] == before
+
+
+def test_a_lasso_in_one_panel_selects_in_all(page):
+    before = [painted(page, panel) for panel in range(3)]
+    drag_around(page, 0.55)
+    page.locator("#selected:not(:empty)").wait_for()
     words = page.locator("#selected").inner_text()
     chosen = int(words.split()[0])
     assert 30 <= chosen <= 60
     assert f"of {N} selected: {UNSAFE} " in words
+    settle(page)
     faint = [painted(page, panel) for panel in range(3)]
     assert all(less < 0.7 * more for less, more in zip(faint, before, strict=True))
+    marked = page.evaluate(
+        """() => [0, 1, 2].map((panel) => document.getElementById("points")._fullData
+            .slice(3 * panel, 3 * panel + 3)
+            .flatMap((trace) => trace.selectedpoints.map((k) => trace.customdata[k]))
+            .sort().join())"""
+    )
+    assert len(set(marked)) == 1
+    assert len(marked[0].split(",")) == chosen
     page.keyboard.press("Escape")
+    settle(page)
+    assert page.locator("#selected").inner_text() == ""
+    assert [painted(page, panel) for panel in range(3)] == before
+    drag_around(page, 0.7)
+    page.get_by_role("button", name="Clear selection").click()
+    settle(page)
     assert page.locator("#selected").inner_text() == ""
     assert [painted(page, panel) for panel in range(3)] == before
 
 
-def test_the_table_sorts_both_ways_and_the_empty_cells_stay_last(open_page, address):
-    page = open_page(address)
+def test_a_class_that_is_hidden_is_not_selected(page):
+    middle = page.locator("#legend button").nth(1)
+    middle.click()
+    settle(page)
+    drag_around(page, 0.02)
+    page.locator("#selected:not(:empty)").wait_for()
+    assert UNSAFE not in page.locator("#selected").inner_text()
+    page.keyboard.press("Escape")
+    middle.click()
+    settle(page)
+
+
+def test_a_box_zooms_and_two_clicks_go_back(page):
+    ranges = """["xaxis", "yaxis", "xaxis2"].map((name) => {
+        const [low, high] = document.getElementById("points").layout[name].range;
+        return high - low;
+    })"""
+    whole = pytest.approx(page.evaluate(ranges), rel=0.01)
+    page.get_by_role("button", name="Zoom").click()
+    drag(page, (0.5, 0.6), (0.96, 0.98))
+    settle(page)
+    x, y, other = page.evaluate(ranges)
+    assert x == pytest.approx(y, rel=0.01)  # one scale for both
+    assert x < 0.6 * other  # the other panels are as before
+    page.mouse.move(*spot(page, 0, 50))
+    page.locator("#tip").wait_for()
+    np.testing.assert_allclose(rings(page)[0], spot(page, 0, 50), atol=1.5)
+    box = page.locator(".plot").first.bounding_box()
+    page.mouse.dblclick(box["x"] + 20, box["y"] + 20)
+    settle(page)
+    assert page.evaluate(ranges) == whole
+    page.get_by_role("button", name="Lasso").click()
+
+
+def test_the_table_sorts_both_ways_and_the_empty_cells_stay_last(page):
     first = "rows => rows.map(row => row.querySelector('b').textContent)"
     order = lambda: page.locator("#scores-table tbody tr").evaluate_all(first)  # noqa: E731
     button = page.get_by_role("button", name="Held-out accuracy")
@@ -165,28 +260,156 @@ def test_the_table_sorts_both_ways_and_the_empty_cells_stay_last(open_page, addr
     assert order() == sorted(order(), key=str.lower)
 
 
-def test_the_curves_have_a_point_for_every_size(open_page, address):
-    page = open_page(address)
-    dots = page.locator("#curves path[tabindex]")
-    assert dots.count() == 9
-    label = "ELAP, K = 20: 0.800 ± 0.010"
-    dot = page.locator(f"#curves path[aria-label='{label}']")
-    dot.scroll_into_view_if_needed()
-    dot.hover()
-    assert page.locator("#tip").inner_text() == label
-    lines = page.locator("#curves path:not([tabindex])")
-    drawn = lines.evaluate_all(
-        "all => all.map(p => [p.parentNode.getAttribute('stroke'),"
-        " p.getAttribute('stroke-dasharray')])"
+def test_the_curves_have_a_point_for_every_size(page):
+    curves = page.locator("#curves")
+    curves.scroll_into_view_if_needed()
+    assert curves.locator(".point").count() == 9
+    assert curves.locator(".errorbar").count() == 9
+    curves.locator(".trace").nth(0).locator(".point").nth(1).hover(force=True)
+    page.locator("#tip").wait_for()
+    assert page.locator("#tip").inner_text() == "ELAP, K = 20: 0.800 ± 0.010"
+    lines = curves.locator(".scatterlayer .js-line").evaluate_all(
+        "all => all.map(p => [p.style.stroke, p.style.strokeDasharray])"
     )
-    assert drawn[0][0] == drawn[1][0] != drawn[2][0]  # a twin shares the colour
-    assert [dash for _, dash in drawn] == ["none", "6 4", "none"]
+    assert lines[0][0] == lines[1][0] != lines[2][0]  # a twin shares the colour
+    assert [bool(dash) for _, dash in lines] == [False, True, False]
+    page.mouse.move(5, 5)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_narrow_screen_needs_no_sideways_scrolling(open_page, address, scheme):
-    page = open_page(address, width=390, color_scheme=scheme, has_touch=True)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert painted(page, 0) > 200
+def test_colours_follow_dark_and_light_while_the_page_is_open(page):
+    color = "document.getElementById('points')._fullData[0].marker.color"
+    light = page.evaluate(color), painted(page, 0)
+    page.emulate_media(color_scheme="dark")
+    settle(page)
+    dark = page.evaluate(color), painted(page, 0)
+    assert light[0] != dark[0]
+    assert min(light[1], dark[1]) > 1000
+    page.emulate_media(color_scheme="light")
+    settle(page)
+    assert (page.evaluate(color), painted(page, 0)) == light
+
+
+def test_pictures_follow_the_width_of_the_page(page):
+    """The axes of every panel lie in its box, in as many columns as there is room."""
+    shown = "document.getElementById('points')._fullLayout.yaxis2.range"
+    whole = page.evaluate(shown)
+    found = []
+    for width in (1280, 700, 390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        settle(page)
+        boxes = page.locator(".plot")
+        places = boxes.evaluate_all(
+            "all => all.map(box => [box.getBoundingClientRect().left, box.clientWidth])"
+        )
+        axes = page.evaluate(
+            """() => ["xaxis", "xaxis2", "xaxis3"].map((name) => {
+                const gd = document.getElementById("points");
+                const { _offset, _length } = gd._fullLayout[name];
+                return [gd.getBoundingClientRect().left + _offset - 1, _length];
+            })"""
+        )
+        np.testing.assert_allclose(axes, places, atol=1.5)
+        assert page.evaluate(shown) == whole
+        found.append(len({left for left, _ in places}))
+    assert found == [3, 2, 1, 3]
+
+
+def test_a_phone_scrolls_the_page_and_taps_samples(open_page, address):
+    options = {"device_scale_factor": 2, "has_touch": True, "is_mobile": True}
+    page = drawn(open_page(address, width=390, color_scheme="dark", **options))
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        settle(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert all(painted(page, panel) > 500 for panel in range(3))
     page.touchscreen.tap(*spot(page, 0, 3))
+    page.locator("#tip").wait_for()
     assert page.locator("#tip").inner_text().startswith("tree ")
+    assert swipe(page) > 100
+    assert page.locator("#selected").inner_text() == ""
+    page.get_by_role("button", name="Lasso").tap()
+    settle(page)
+    assert swipe(page) == 0
+    page.locator("#selected:not(:empty)").wait_for()
+
+
+def swipe(page):
+    """Move a finger over the first panel; return how far the page scrolled."""
+    page.locator(".plot").first.scroll_into_view_if_needed()
+    box = page.locator(".plot").first.bounding_box()
+    before = page.evaluate("scrollY")
+    send = page.context.new_cdp_session(page).send
+
+    def touch(kind, *places):
+        points = [
+            {"x": box["x"] + u * box["width"], "y": box["y"] + v * box["height"]}
+            for u, v in places
+        ]
+        send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", (0.02, 0.98))
+    for step in range(1, 11):
+        touch("touchMove", (0.02, 0.98 - 0.09 * step))
+    for step in range(1, 11):
+        touch("touchMove", (0.02 + 0.09 * step, 0.08))
+    touch("touchEnd")
+    settle(page)
+    return page.evaluate("scrollY") - before
+
+
+def test_without_webgl_the_points_are_svg(launch, open_page, address):
+    browser = launch("--disable-3d-apis")
+    page = drawn(open_page(address, browser=browser))
+    assert page.locator("canvas").count() == 0
+    assert page.locator("#points .point").count() == 3 * N
+    assert all(painted(page, panel) > 1000 for panel in range(3))
+    drag_around(page, 0.55)
+    page.locator("#selected:not(:empty)").wait_for()
+    assert f"of {N} selected: {UNSAFE} " in page.locator("#selected").inner_text()
+    browser.close()
+
+
+def test_a_browser_that_cannot_unpack_says_so_and_shows_the_tables(
+    open_page, address, tmp_path
+):
+    script = tmp_path / "old.js"
+    script.write_text("delete window.DecompressionStream;")
+    page = open_page(address, script=script)
+    page.locator("#wait", has_text="this browser cannot unpack them").wait_for()
+    assert page.locator(".plot:visible").count() == 0
+    assert "ELAP" in page.locator("#numbers td, #numbers th").all_inner_texts()
+    page.get_by_role("button", name="Silhouette").click()
+    assert page.locator("#scores-table tbody b").first.inner_text() == "eigenmaps"
+
+
+def test_fifteen_classes_look_different_and_keep_their_names(
+    open_page, comparison, tmp_path
+):
+    names = [f"<b>{k}</b> & $x^{k}$" for k in range(15)]
+    found = replace(comparison, labels=np.arange(N) % 15, class_names=names)
+    found.save(tmp_path / "report.html")
+    page = drawn(open_page((tmp_path / "report.html").as_uri()))
+    assert page.locator("#legend button").all_inner_texts() == names
+    assert painted(page, 0) > 1000
+    looks = page.evaluate(
+        """() => document.getElementById("points")._fullData.map(
+            (trace) => [trace.xaxis, trace.marker.color, trace.marker.symbol].join())"""
+    )
+    assert len(set(looks)) == len(looks) == 3 * 15
+    page.mouse.move(*spot(page, 2, 7))
+    page.locator("#tip").wait_for()
+    assert page.locator("#tip").inner_text().startswith(f"tree 7 {names[7]}\n")
+
+
+def test_a_report_without_classes_is_drawn_in_the_frame_of_a_notebook(
+    open_page, comparison, tmp_path
+):
+    found = replace(comparison, labels=None, class_names=[])
+    cell = tmp_path / "cell.html"
+    cell.write_text(f"<!doctype html>{found._repr_html_()}", "utf-8")
+    frame = open_page(cell.as_uri()).frame_locator("iframe")
+    frame.locator("#points .nsewdrag").nth(2).wait_for(state="attached")
+    frame.locator("#wait").wait_for(state="hidden")
+    assert frame.locator("#legend button").count() == 0
+    pixels = imread(io.BytesIO(frame.locator(".plot").first.screenshot()))[..., :3]
+    assert (np.ptp(pixels, axis=2) > 0.25).sum() > 1000

@@ -6,18 +6,34 @@ import csv
 import io
 import os
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
 
 from .._files import write_bytes, write_text
 from .._homes import Home
 from .device import ROWS, describe_device, time_row
 from .measure import Measurement
-from .rows import GROWTH, LIMITS, VERSUS, Result, compare, grow, judge, time_limit
+from .rows import (
+    GROWTH,
+    LIMITS,
+    VERSUS,
+    Growth,
+    Limit,
+    Result,
+    Row,
+    Versus,
+    compare,
+    grow,
+    judge,
+    time_limit,
+)
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[float, float, float], None]
+
+R = TypeVar("R", bound=Row)
 
 
 def run_bench(
@@ -25,7 +41,7 @@ def run_bench(
     *,
     quick: bool = False,
     n_jobs: int = -1,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = lambda done, total, coming: None,
 ) -> list[Result]:
     """Run the table and write `bench.csv`, `growth.csv`, `bench.md` and `growth.png`.
 
@@ -38,7 +54,8 @@ def run_bench(
     n_jobs : int
         Threads, ours and the peers'.
     progress : callable
-        Called with (rows done, rows in all).
+        Called with the seconds expected of the rows that are done, of all, and of the
+        row that comes.
 
     Returns
     -------
@@ -47,31 +64,43 @@ def run_bench(
     conditions = describe_machine(quick, n_jobs)
     results: list[Result] = []
     points: list[Measurement] = []
-    total = len(VERSUS) + len(LIMITS) + len(GROWTH)
-    for done, versus in enumerate(VERSUS):
-        progress(done, total)
-        results.append(compare(versus, quick=quick, n_jobs=n_jobs))
+    rows: tuple[Versus | Limit | Growth, ...] = (*VERSUS, *LIMITS, *GROWTH)
+    for row in _told(rows, quick, progress):
+        if isinstance(row, Versus):
+            results.append(compare(row, quick=quick, n_jobs=n_jobs))
+        elif isinstance(row, Limit):
+            results.append(time_limit(row, quick=quick, n_jobs=n_jobs))
+        else:
+            points += _grow(row, results, quick=quick, n_jobs=n_jobs)
         _write_tables(out, results, points, conditions)
-    for done, limit in enumerate(LIMITS, start=len(VERSUS)):
-        progress(done, total)
-        results.append(time_limit(limit, quick=quick, n_jobs=n_jobs))
-        _write_tables(out, results, points, conditions)
-    for done, growth in enumerate(GROWTH, start=len(VERSUS) + len(LIMITS)):
-        progress(done, total)
-        curve: list[Measurement] = []
-        failure = ""
-        for point in grow(growth, quick=quick, n_jobs=n_jobs):
-            if isinstance(point, str):
-                failure = point
-            else:
-                curve.append(point)
-        points += curve
-        if growth.what:
-            results.append(judge(growth, curve, failure))
-        _write_tables(out, results, points, conditions)
-    progress(total, total)
     _write_picture(out, points)
     return results
+
+
+def _grow(
+    row: Growth, results: list[Result], *, quick: bool, n_jobs: int
+) -> list[Measurement]:
+    """Return the times of a task that grows; add the verdict, where there is one."""
+    curve: list[Measurement] = []
+    failure = ""
+    for point in grow(row, quick=quick, n_jobs=n_jobs):
+        if isinstance(point, str):
+            failure = point
+        else:
+            curve.append(point)
+    if row.what:
+        results.append(judge(row, curve, failure))
+    return curve
+
+
+def _told(rows: Sequence[R], quick: bool, progress: Progress) -> Iterator[R]:
+    """Give the rows one after another, and tell how much of their time has passed."""
+    shares = [row.expected(quick) for row in rows]
+    total = float(sum(shares))
+    for done, row in enumerate(rows):
+        progress(sum(shares[:done]), total, shares[done])
+        yield row
+    progress(total, total, 0.0)
 
 
 def run_device_bench(
@@ -79,7 +108,7 @@ def run_device_bench(
     home: Home,
     *,
     quick: bool = False,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = lambda done, total, coming: None,
 ) -> list[Result]:
     """Time fits on a device, and write `device.csv` and `device.md`.
 
@@ -92,20 +121,19 @@ def run_device_bench(
     quick : bool
         Smaller sizes.
     progress : callable
-        Called with (rows done, rows in all).
+        Called with the seconds expected of the rows that are done, of all, and of the
+        row that comes.
 
     Returns
     -------
     list of Result
     """
     results: list[Result] = []
-    progress(0, len(ROWS))
-    for done, row in enumerate(ROWS, start=1):
+    for row in _told(ROWS, quick, progress):
         results.append(time_row(row, home, n=row.quick if quick else row.n))
         write_text(out / "device.csv", _as_csv(Result, results))
         text = f"# Speed\n\n{describe_device(home)}\n\n{format_table(results)}\n"
         write_text(out / "device.md", text)
-        progress(done, len(ROWS))
     return results
 
 

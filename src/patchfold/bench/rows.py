@@ -13,8 +13,31 @@ MEMORY = 16 * 2**30
 """Peak memory that a growth row may reach."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What every row has.
+
+    Attributes
+    ----------
+    lasts : (float, float)
+        Seconds of the row, processes and data included, in a full and in a quick run on
+        the two cores of docs/performance.md. Elsewhere only their shares mean
+        something, and outside the tables nothing.
+    """
+
+    lasts: tuple[float, float] = (0.0, 0.0)
+
+    def left_out(self, quick: bool) -> str:
+        """Say why the row is not run; nothing if it is."""
+        return ""
+
+    def expected(self, quick: bool) -> float:
+        """Return the seconds that the row lasts, if it is run at all."""
+        return 0.0 if self.left_out(quick) else self.lasts[quick]
+
+
 @dataclass(frozen=True)
-class Versus:
+class Versus(Row):
     """Ours against a peer on the same data.
 
     Attributes
@@ -48,9 +71,17 @@ class Versus:
     needs: str = ""
     recall: float | None = None
 
+    def left_out(self, quick: bool) -> str:
+        """Say why the row is not run; nothing if it is."""
+        if quick and self.quick is None:
+            return "left out of a quick run"
+        if self.needs and importlib.util.find_spec(self.needs) is None:
+            return f"{self.needs} is not installed"
+        return ""
+
 
 @dataclass(frozen=True)
-class Limit:
+class Limit(Row):
     """Ours against the clock: at most so many seconds."""
 
     what: str
@@ -62,7 +93,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Growth:
+class Growth(Row):
     """The same task at several sizes: the exponent between the last two is judged."""
 
     what: str
@@ -73,14 +104,57 @@ class Growth:
 
 
 VERSUS = (
-    Versus("elap, m=12, K=15", "elap, small", "elap, a loop", 800, 1 / 50, 800, 3),
-    Versus("klap, m=12, K=.75n", "klap", "klap, a loop", 800, 1 / 500, None, 2),
-    Versus("PatchIsomap", "PatchIsomap", "Isomap", 8000, 0.5, 3000),
-    Versus("PatchEigenmaps", "PatchEigenmaps", "SpectralEmbedding", 8000, 0.7, 8000, 2),
-    Versus("PatchLLE", "PatchLLE", "LocallyLinearEmbedding", 8000, 0.5, 8000),
-    Versus("elap", "elap", "umap", 100_000, 0.4, None, 1, "umap", 0.97),
     Versus(
-        "transform", "elap, transform", "umap, transform", 100_000, 0.1, None, 1, "umap"
+        "elap, m=12, K=15",
+        "elap, small",
+        "elap, a loop",
+        800,
+        1 / 50,
+        800,
+        3,
+        lasts=(4, 4),
+    ),
+    Versus(
+        "klap, m=12, K=.75n",
+        "klap",
+        "klap, a loop",
+        800,
+        1 / 500,
+        None,
+        2,
+        lasts=(104, 0),
+    ),
+    Versus("PatchIsomap", "PatchIsomap", "Isomap", 8000, 0.5, 3000, lasts=(24, 4.5)),
+    Versus(
+        "PatchEigenmaps",
+        "PatchEigenmaps",
+        "SpectralEmbedding",
+        8000,
+        0.7,
+        8000,
+        2,
+        lasts=(4, 4),
+    ),
+    Versus(
+        "PatchLLE",
+        "PatchLLE",
+        "LocallyLinearEmbedding",
+        8000,
+        0.5,
+        8000,
+        lasts=(5, 5),
+    ),
+    Versus("elap", "elap", "umap", 100_000, 0.4, None, 1, "umap", 0.97, lasts=(70, 0)),
+    Versus(
+        "transform",
+        "elap, transform",
+        "umap, transform",
+        100_000,
+        0.1,
+        None,
+        1,
+        "umap",
+        lasts=(65, 0),
     ),
     *(
         Versus(
@@ -91,11 +165,12 @@ VERSUS = (
             1.0,
             n if n < 1000 else None,
             3 if n < 1000 else 1,
+            lasts=lasts,
         )
-        for n, shape in (
-            (72, "72 x 7,129"),
-            (102, "102 x 5,966"),
-            (10_000, "10,000 x 784"),
+        for n, shape, lasts in (
+            (72, "72 x 7,129", (2.5, 2.5)),
+            (102, "102 x 5,966", (2.5, 2.5)),
+            (10_000, "10,000 x 784", (176, 0)),
         )
     ),
     Versus(
@@ -105,24 +180,58 @@ VERSUS = (
         2000,
         0.5,
         None,
+        lasts=(12, 0),
     ),
-    Versus("a sweep, K = 2 ... 40", "sweep", "separate fits", 2000, 0.6, 300),
-    Versus("import", "import patchfold", "import sklearn.manifold", 1, 1.1, 1, 5),
+    Versus(
+        "a sweep, K = 2 ... 40",
+        "sweep",
+        "separate fits",
+        2000,
+        0.6,
+        300,
+        lasts=(8, 3.5),
+    ),
+    Versus(
+        "import",
+        "import patchfold",
+        "import sklearn.manifold",
+        1,
+        1.1,
+        1,
+        5,
+        lasts=(9, 9),
+    ),
 )
 
 LIMITS = (
-    Limit("patchfold --help", "patchfold --help", 0.5),
-    Limit("PatchPosterior, 10 classes", "PatchPosterior", 20, 1, 10_000, 2000),
+    Limit("patchfold --help", "patchfold --help", 0.5, lasts=(2.5, 2.5)),
+    Limit(
+        "PatchPosterior, 10 classes",
+        "PatchPosterior",
+        20,
+        1,
+        10_000,
+        2000,
+        lasts=(5, 3),
+    ),
 )
 
 GROWTH = (
-    Growth("elap", "elap", (10_000, 100_000, 1_000_000), 1.15, (1000, 3000, 10_000)),
+    Growth(
+        "elap",
+        "elap",
+        (10_000, 100_000, 1_000_000),
+        1.15,
+        (1000, 3000, 10_000),
+        lasts=(122, 5.5),
+    ),
     Growth(
         "isomap_kl, 100 landmarks",
         "isomap_kl, landmarks",
         (10_000, 100_000, 1_000_000),
         1.15,
         (1000, 3000, 10_000),
+        lasts=(99, 5.5),
     ),
     Growth(
         "CauchyEmbedding",
@@ -130,6 +239,7 @@ GROWTH = (
         (3000, 10_000, 100_000),
         1.15,
         (1000, 3000, 10_000),
+        lasts=(11, 5.5),
     ),
     Growth(
         "PatchPosterior",
@@ -137,9 +247,17 @@ GROWTH = (
         (3000, 10_000, 100_000),
         1.15,
         (1000, 3000),
+        lasts=(48, 5),
     ),
-    Growth("", "SpectralEmbedding", (1000, 10_000, 30_000), 0, (1000, 3000, 10_000)),
-    Growth("", "Isomap", (1000, 2000, 4000, 8000), 0, ()),
+    Growth(
+        "",
+        "SpectralEmbedding",
+        (1000, 10_000, 30_000),
+        0,
+        (1000, 3000, 10_000),
+        lasts=(36, 6),
+    ),
+    Growth("", "Isomap", (1000, 2000, 4000, 8000), 0, (), lasts=(27, 0)),
 )
 """Rows without a name are not judged: peers, for the picture."""
 
@@ -183,10 +301,9 @@ def compare(row: Versus, *, quick: bool = False, n_jobs: int = -1) -> Result:
     def without(reason: str) -> Result:
         return Result(row.what, row.peer, n, None, None, None, None, row.target, reason)
 
-    if quick and row.quick is None:
-        return without("left out of a quick run")
-    if row.needs and importlib.util.find_spec(row.needs) is None:
-        return without(f"{row.needs} is not installed")
+    reason = row.left_out(quick)
+    if reason:
+        return without(reason)
     recall = 1.0
     try:
         ours, peer = measure(

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -151,13 +152,12 @@ def tell(quiet: bool, as_json: bool, record: dict[str, Any], lines: list[str]) -
             typer.echo(printable(line))
 
 
-WHOLE_DAY = 24 * 3600.0
-
-
 class Progress:
     """A bar with the time left on a terminal, nothing elsewhere.
 
-    Used as a context manager; it lends a function of (done, total).
+    Used as a context manager; it lends a function of (done, total), and of how much
+    the piece is that comes next: 1 if nothing is said. Whole numbers are shown as they
+    are, others, of weighed pieces, in percent.
 
     Parameters
     ----------
@@ -165,52 +165,121 @@ class Progress:
         Whether to draw nothing on a terminal too.
     what : str, default=""
         What is going on, written before the bar.
-    even : bool, default=True
-        Whether the pieces of work are much alike, so that a time left can be told.
+    timed : bool, default=True
+        Whether what is done tells how long the rest takes.
     """
 
-    def __init__(self, quiet: bool, what: str = "", *, even: bool = True) -> None:
+    def __init__(self, quiet: bool, what: str = "", *, timed: bool = True) -> None:
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        from ._columns import Done, Pace, TimeLeft
 
         self._bar = Progress(
             *([TextColumn("{task.description}", markup=False)] if what else []),
             BarColumn(),
-            MofNCompleteColumn(),
+            Done(),
             TimeElapsedColumn(),
-            *([TimeRemainingColumn()] if even else []),
-            # By the pace since the start: a piece may take longer than the half minute
-            # that counts otherwise.
-            speed_estimate_period=WHOLE_DAY,
+            TimeLeft(),
             console=Console(stderr=True),
             disable=quiet or not sys.stderr.isatty(),
         )
-        self._task = self._bar.add_task(what, total=None)
+        self._what, self._in_stages = what, False
+        self._whole = self._add(what, Pace() if timed else None)
         self._part: Any = None
 
-    def __enter__(self) -> Callable[[int, int], None]:
+    def _add(self, what: str, pace: Any) -> Any:
+        self._bar.add_task(what, total=None, pace=pace)
+        return self._bar.tasks[-1]
+
+    def __enter__(self) -> Callable[..., None]:
         if not self._bar.disable:
             self._bar.start()
-        return lambda done, total: self._bar.update(
-            self._task, completed=done, total=total
-        )
+        return partial(self._advance, self._whole)
 
-    def part(self, what: str, done: int, total: int) -> None:
-        """Show a part of the work on a line of its own until it is done."""
+    def stage(self, what: str, done: int, total: int) -> None:
+        """Show which stage of the work begins, after how many of how many.
+
+        It has a line of its own, at first with no more than a clock.
+        """
+        self._in_stages = True
+        name = f"{self._what}, part {done + 1} of {total}"
+        self._bar.update(self._whole.id, description=name)
+        self._advance(self._whole, done, total)
+        self._end_part()
+        self._part = self._add(what, None)
+
+    def part(self, what: str, done: float, total: float) -> None:
+        """Show a part of the work on a line of its own until it is done.
+
+        If it is a part of a stage, it is shown on the line of that.
+        """
+        from ._columns import Pace
+
         if self._part is None:
-            self._part = self._bar.add_task(what, total=total)
-        self._bar.update(self._part, completed=done)
-        if done == total:
-            self._bar.remove_task(self._part)
+            self._part = self._add(what, None)
+        if done >= total:
+            if self._in_stages:
+                self._part.total = None  # what follows is not told in parts
+            else:
+                self._end_part()
+            return
+        if self._part.total is None or done == 0:
+            self._bar.update(self._part.id, description=what, pace=Pace())
+        self._advance(self._part, done, total)
+
+    def _end_part(self) -> None:
+        if self._part is not None:
+            self._bar.remove_task(self._part.id)
             self._part = None
 
+    def _advance(
+        self, task: Any, done: float, total: float, piece: float = 1.0
+    ) -> None:
+        pace = task.fields["pace"]
+        if pace is not None:
+            pace.hear(self._bar.get_time(), done, total, piece)
+        self._bar.update(task.id, completed=done, total=total)
+
     def __exit__(self, *error: object) -> None:
+        self._end_part()
+        self._bar.update(self._whole.id, description=self._what)
         if not self._bar.disable:  # or older versions of rich write an empty line
             self._bar.stop()
+
+
+PARTS = {
+    "cell_search": "neighbours",
+    "exact_search": "neighbours",
+    "radius_search": "neighbours",
+    "connectivity": "joining pieces",
+    "moments": "patches",
+    "patches": "patches",
+    "divergences": "patches",
+    "dissimilarity": "edges",
+    "geodesics": "paths",
+    "mds": "coordinates",
+    "eigenvectors": "eigenvectors",
+    "kernel_ridge": "kernel scores",
+    "local": "patch scores",
+    "patch scores": "patch scores",
+    "marginal": "marginal scores",
+    "pooled": "pooled scores",
+}
+"""What is shown of the modules that work block by block, or tell how far they are."""
+
+
+@contextmanager
+def show_parts(bar: Progress) -> Iterator[None]:
+    """Show on a bar which stage of a fit runs, and how far its parts are."""
+    from .._blocks import watch_blocks
+
+    with watch_blocks(partial(_show_part, bar), bar.stage):
+        yield
+
+
+def _show_part(bar: Progress, module: str, done: float, total: float) -> None:
+    """Name the part of the work by the module that does it."""
+    name = PARTS.get(module.rpartition(".")[2])
+    if name is not None and (total > 1 or module == name):
+        bar.part(name, done, total)

@@ -40,8 +40,7 @@ def bench(
         home = find_home(device)
         out.mkdir(parents=True, exist_ok=True)
         written = "bench.md, bench.csv, growth.csv, growth.png"
-        # The last rows take as long as all others: a time left would be a guess.
-        with Progress(quiet, "bench", even=False) as advance:
+        with Progress(quiet, "bench") as advance:
             if device:
                 results = run_device_bench(out, home, quick=quick, progress=advance)
                 written = "device.md, device.csv"

@@ -69,7 +69,9 @@ def compare(
     with one_line_errors():
         from .._files import write_text
         from ..comparison import compare as run
+        from ..comparison.figure import load_plotly
 
+        load_plotly("offline")  # its absence is told before the work, not after
         check_out(out)
         check_nothing_is_lost(source, out / "scores.csv", out / "report.html")
         bar = Progress(quiet or as_json, "comparing")

@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from ._shared import Drop, Id, one_line_errors, split_names
+from ._shared import (
+    Drop,
+    Id,
+    Progress,
+    one_line_errors,
+    show_parts,
+    split_names,
+)
 
 
 def view(
@@ -37,12 +44,14 @@ def view(
             raise ValueError(
                 f"--x and --y must be two columns, or none. Got {x!r} and {y!r}."
             )
-        table, coordinates = make_table(
-            embedding,
-            data or None,
-            id=id or None,
-            drop=split_names(drop),
-            coordinates=(x, y) if x or y else None,
-            n_neighbors=neighbors,
-        )
-        serve(table, coordinates, port=port, browser=browser)
+        bar = Progress(False, "view", timed=False)
+        with bar, show_parts(bar):
+            table, drawn = make_table(
+                embedding,
+                data or None,
+                id=id or None,
+                drop=split_names(drop),
+                coordinates=(x, y) if x or y else None,
+                n_neighbors=neighbors,
+            )
+        serve(table, drawn, port=port, browser=browser)

@@ -105,7 +105,8 @@ def fit(
     counter = _Counter(progress)
     neighbors = _search(client, samples, count, search, counter)
     compare = partial(_compare, client, counter)
-    return estimator._fit(X, y, SharedStages(neighbors, search=search, compare=compare))
+    shared = SharedStages(neighbors, search=search, compare=compare)
+    return estimator._fit_checked(*estimator._check_input(X, y), shared)
 
 
 def _current_client() -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 from dataclasses import dataclass
+from importlib import metadata
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +13,17 @@ from .scoring import Result
 
 if TYPE_CHECKING:
     import pandas as pd
+
+PACKAGES = (
+    "patchfold",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "plotly",
+    "umap-learn",
+)
+"""Whose versions a record has, beside Python's."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,3 +76,14 @@ class Findings:
             for r in self.results
             if r.embedding is not None and r.kind != "control"
         }
+
+
+def installed_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that are installed."""
+    found = {"Python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,18 +1,20 @@
 """Findings -> one page of HTML that needs nothing else.
 
-The pictures are drawn on canvas by `report.js`, about 400 lines of our own, rather
-than by Plotly: a dozen linked panels of 2,000 points are slow in SVG, which the 1 MB
-basic bundle is limited to, and the bundle with WebGL has 3.5 MB of script before the
-first point.
+Plotly draws the pictures. Its script travels in the page, packed: 4.8 MB are 2 MB, and
+the browser unpacks them. The data are packed with it. What can do without pictures, the
+tables above all, is plain HTML.
 
 Names and cells come from the user's file. They reach the page escaped, or as JSON that
-the script puts into text nodes only; and the page's policy lets no other script run and
-nothing be fetched.
+`report.js` puts into text nodes only, never into Plotly's labels, which are read as a
+kind of HTML; and the page's policy lets no script run but these two and nothing be
+fetched.
 """
 
 from __future__ import annotations
 
 import base64
+import functools
+import gzip
 import hashlib
 import html
 import json
@@ -21,14 +23,20 @@ from typing import Any
 
 import numpy as np
 
+from .figure import (
+    COLORS,
+    draw_curves,
+    draw_embeddings,
+    drawn_results,
+    load_plotly,
+    place_samples,
+    tell_curve,
+)
 from .record import Findings
-from .scoring import Curve, Result
+from .scoring import Result
 
-STEPS = 9999
-"""A coordinate is a whole number from 0 to this: finer than any screen."""
-
-FAR = 3.0
-"""Farther than this many times the distance that holds 95 % of the samples is far."""
+DARK = ("#4DA3DB", "#F08A4B", "#35C49A", "#E3A1C6", "#F0BC42", "#9AD0F5", "#C4C7CC")
+"""What `COLORS` are on a dark page."""
 
 HOVER_COLUMNS = 12
 """So many columns of a sample are shown under the pointer."""
@@ -54,14 +62,20 @@ def build_page(findings: Findings) -> str:
     Returns
     -------
     str
-        HTML, about 100 bytes a sample and method beside 25 kB.
+        HTML, about 20 bytes a sample and method beside 2 MB. The same findings make the
+        same page.
     """
     here = files(__package__)
     style = (here / "report.css").read_text("utf-8")
     script = (here / "report.js").read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    packed, digest = _packed_plotly()
+    # Plotly adds styles of its own, and Plotly 6 tries a picture of one pixel when it
+    # starts. Its WebGL part compiles the code that feeds the shaders with `Function`,
+    # which is eval: only these two scripts can call it, and neither does so with
+    # anything from the user's file.
     policy = (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'unsafe-eval' '{_digest(script)}' '{digest}'"
     )
     title = _escape(f"patchfold: methods compared on {findings.name}")
     return "\n".join(
@@ -78,10 +92,29 @@ def build_page(findings: Findings) -> str:
             _columns(findings),
             _remarks(findings),
             _repeat(findings),
-            f"<script type='application/json' id='data'>{_data(findings)}</script>",
+            f"<script type='text/plain' id='data'>{_pack(_data(findings))}</script>",
+            f"<script type='text/plain' id='plotly'>{packed}</script>",
             f"<script>{script}</script></body></html>\n",
         ]
     )
+
+
+@functools.cache
+def _packed_plotly() -> tuple[str, str]:
+    """Return Plotly's script packed, and the digest that lets it run."""
+    script = load_plotly("offline").get_plotlyjs()
+    return _pack(script), _digest(script)
+
+
+def _pack(text: str) -> str:
+    """Return what the browser's DecompressionStream turns back into the text."""
+    packed = gzip.compress(text.encode("utf-8"), mtime=0)
+    return base64.b64encode(packed).decode()
+
+
+def _digest(script: str) -> str:
+    digest = hashlib.sha256(script.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def _opening(findings: Findings) -> str:
@@ -97,24 +130,35 @@ def _opening(findings: Findings) -> str:
 
 
 def _pictures(findings: Findings) -> str:
-    panels = "".join(
-        f"<figure class='panel'><figcaption><b>{_escape(r.title)}</b> "
-        f"<span>{_escape(_caption(r))}</span></figcaption>"
-        f"<div class='plot' data-panel='{n}'></div></figure>"
-        for n, r in enumerate(_drawn(findings))
-    )
-    return f"""<h2 id='pictures'>Pictures</h2>
+    n = len(findings.ids)
+    panels = "".join(_panel(result, n) for result in drawn_results(findings))
+    return f"""<section><h2 id='pictures'>Pictures</h2>
 <p>A sample has the same colour and shape everywhere. Point at one to see it in every
-picture; draw around some to select them; press a class to hide it.</p>
+picture. Press Lasso and draw around some to select them, or Zoom and draw a box to see
+it larger; two clicks go back. Press a class to hide it.</p>
 <div class='bar'><div id='legend' role='group' aria-label='Classes'></div>
-<div class='tools'><button id='lasso' aria-pressed='false'>Lasso by touch</button>
+<div class='tools'><button data-drag='lasso'>Lasso</button>
+<button data-drag='zoom'>Zoom</button>
 <button id='clear' disabled>Clear selection</button>
 <output id='selected'></output></div></div>
 <noscript><p>The pictures need JavaScript; the tables below do not.</p></noscript>
-<div class='panels'>{panels}</div><div id='tip' role='status' hidden></div>"""
+<p id='wait' role='status' hidden>The pictures are being unpacked …</p>
+<div id='panels'>{panels}<div id='points'></div></div></section>
+<div id='tip' role='status' hidden></div>"""
+
+
+def _panel(result: Result, n_samples: int) -> str:
+    title = _escape(result.title)
+    return (
+        f"<figure class='panel'><figcaption><b>{title}</b> "
+        f"<span>{_escape(_caption(result))}</span></figcaption><div class='plot' "
+        f"role='img' aria-label='{title}: {n_samples} samples in two dimensions'>"
+        "<i class='ring' hidden></i></div></figure>"
+    )
 
 
 def _caption(result: Result) -> str:
+    assert result.embedding is not None
     words = []
     if result.kind == "patch" and result.remark.startswith("supervised"):
         words.append("supervised")
@@ -122,6 +166,9 @@ def _caption(result: Result) -> str:
         words.append(f"held-out {result.held_out:.2f}")
     elif np.isfinite(result.trustworthiness):
         words.append(f"trust {result.trustworthiness:.2f}")
+    n_far = place_samples(result.embedding)[1].sum()
+    if n_far:
+        words.append(f"{n_far} far away, open at the edge")
     return ", ".join(words)
 
 
@@ -181,25 +228,16 @@ def _curves(findings: Findings) -> str:
     what = "Held-out accuracy" if findings.labels is not None else "Trustworthiness"
     rows = "".join(
         f"<tr><th scope='row'>{_escape(r.title)}</th>"
-        f"<td>{_curve_words(curve)}</td></tr>"
+        f"<td>{', '.join(tell_curve(curve))}</td></tr>"
         for r, curve in drawn
     )
     return f"""<h2 id='sizes'>{what} against K</h2>
 <p>K is the number of neighbours. Solid lines compare patches, dashed ones of the same
 colour are their Euclidean twins. Do not pick K by the highest point and quote its
 score: a choice needs samples of its own.</p>
-<div id='curves' data-what='{what}'></div><ul id='curve-legend'></ul>
-<details><summary>The numbers</summary><div class='wide'><table>{rows}</table></div>
-</details>"""
-
-
-def _curve_words(curve: Curve) -> str:
-    return ", ".join(
-        f"K={size}: {mean:.3f}" + ("" if np.isnan(error) else f" ± {error:.3f}")
-        for size, mean, error in zip(
-            curve.sizes, curve.means, curve.errors, strict=True
-        )
-    )
+<div id='curves' role='img' aria-label='{what} against K'></div>
+<details id='numbers'><summary>The numbers</summary><div class='wide'>
+<table>{rows}</table></div></details>"""
 
 
 def _columns(findings: Findings) -> str:
@@ -237,15 +275,9 @@ def _repeat(findings: Findings) -> str:
     )
 
 
-def _drawn(findings: Findings) -> list[Result]:
-    return [r for r in findings.results if r.name in findings.embeddings]
-
-
 def _data(findings: Findings) -> str:
-    """Return what the script draws, as JSON that cannot end its element."""
+    """Return what the script shows, as JSON."""
     frame = findings.frame.iloc[:, :HOVER_COLUMNS]
-    drawn = _drawn(findings)
-    colors = _curve_colors(findings.results)
     data: dict[str, Any] = {
         "classes": findings.class_names,
         "labels": None if findings.labels is None else findings.labels.tolist(),
@@ -253,66 +285,27 @@ def _data(findings: Findings) -> str:
         "columns": [str(name) for name in frame.columns],
         "more": findings.frame.shape[1] - frame.shape[1],
         "cells": [[_cell(value) for value in frame[name]] for name in frame.columns],
-        "panels": [
-            {"title": r.title, **_placed(r.embedding)}
-            for r in drawn
-            if r.embedding is not None
-        ],
-        "curves": [
-            {
-                "title": r.title,
-                "color": colors[r.name],
-                "dashed": r.kind == "twin",
-                "sizes": r.curve.sizes,
-                "means": [round(mean, 4) for mean in r.curve.means],
-                "errors": [_finite(error) for error in r.curve.errors],
-            }
-            for r in findings.results
-            if r.curve is not None
-        ],
+        "dark": dict(zip(COLORS, DARK, strict=True)),
+        "points": _bare_points(findings),
+        "curves": json.loads(draw_curves(findings).to_json()),
     }
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
+    return json.dumps(data, separators=(",", ":"), allow_nan=False)
 
 
-def _placed(embedding: np.ndarray) -> dict[str, Any]:
-    """Return positions in a square, both axes on one scale; far samples at its edge."""
-    points = np.column_stack([embedding, np.zeros(len(embedding))])[:, :2]
-    middle = np.median(points, axis=0)
-    distance = np.linalg.norm(points - middle, axis=1)
-    near = distance <= FAR * np.quantile(distance, 0.95)
-    low, high = points[near].min(axis=0), points[near].max(axis=0)
-    side = max(float((high - low).max()), np.finfo(float).tiny)
-    scaled = 0.5 + (points - (low + high) / 2) / side
-    outside = ((scaled < -1e-9) | (scaled > 1 + 1e-9)).any(axis=1)
-    whole = np.rint(np.clip(scaled, 0, 1) * STEPS).astype(int)
-    return {
-        "x": whole[:, 0].tolist(),
-        "y": (STEPS - whole[:, 1]).tolist(),
-        "far": np.flatnonzero(outside).tolist(),
-    }
-
-
-def _curve_colors(results: list[Result]) -> dict[str, int]:
-    """Give each curve the number of a colour; a method and its twin share one."""
-    colors: dict[str, int] = {}
-    for result in sorted(results, key=lambda r: r.kind == "twin"):
-        if result.curve is not None and result.name not in colors:
-            colors[result.name] = max(colors.values(), default=-1) + 1
-            colors.setdefault(result.twin, colors[result.name])
-    return colors
+def _bare_points(findings: Findings) -> dict[str, Any]:
+    """Return the figure without words: titles, classes and hover are the page's."""
+    figure = draw_embeddings(findings)
+    figure.update_traces(name=None, hovertext=None, hoverinfo="none")
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False, scaleanchor=None)  # the page's boxes are square
+    figure.update_layout(showlegend=False).layout.annotations = ()
+    return json.loads(figure.to_json())
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         return "missing" if np.isnan(value) else f"{value:.4g}"
     return str(value)[:60]
-
-
-def _finite(value: float) -> float | None:
-    return round(value, 4) if np.isfinite(value) else None
 
 
 def _number(value: float, digits: int = 3) -> str:

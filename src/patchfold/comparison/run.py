@@ -5,9 +5,7 @@ from __future__ import annotations
 import html
 import inspect
 import os
-import platform
 from collections.abc import Callable, Iterable, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +16,15 @@ from .._pieces import run_pieces
 from ..methods import METHODS, OTHERS, PAPERS, TWINS, Method, find_method, is_installed
 from ..tabular import choose_columns, encode_classes, make_encoder, read_source
 from ..tabular.encoding import describe_columns
+from .figure import draw_embeddings
 from .planning import Outcome, conclude, plan, plan_control, run_call
-from .record import Findings
+from .record import Findings, installed_versions
 from .report import build_page
 from .scoring import Problem, Result, make_splits, reference
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 MAX_CLASSES = 56
 """So many looks a picture has for classes; beyond, a target is hardly one."""
@@ -46,13 +46,12 @@ SCORES = (
 LONGEST = 200
 """An argument that is longer is written down by its name."""
 
-PACKAGES = ("patchfold", "numpy", "scipy", "scikit-learn", "pandas", "umap-learn")
-
 
 class Comparison(Findings):
     """Every method's scores and pictures of one table; `Findings` has the attributes.
 
-    In a notebook it shows itself: linked pictures and a table that sorts.
+    In a notebook it shows itself: linked pictures and a table that sorts. `figure`
+    returns the pictures alone, to go on with in Plotly.
     """
 
     def __repr__(self) -> str:
@@ -69,6 +68,28 @@ class Comparison(Findings):
         rows = [[getattr(r, name) for name in SCORES] for r in self.results]
         index = pd.Index([r.name for r in self.results], name="method")
         return pd.DataFrame(rows, index=index, columns=list(SCORES))
+
+    def figure(self) -> go.Figure:
+        """Return the pictures alone, as one Plotly figure.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            A subplot for each method, and in it a trace for each class, which the
+            legend hides everywhere. `customdata` is the position of the sample in
+            `ids`. Open symbols at the edge are samples far outside.
+
+        Examples
+        --------
+        >>> import patchfold as pf
+        >>> found = pf.compare("iris", methods=["elap", "pca"], sweep=False)
+        >>> figure = found.figure()
+        >>> len(figure.data)
+        6
+        >>> [title.text for title in figure.layout.annotations]
+        ['ELAP', 'PCA']
+        """
+        return draw_embeddings(self)
 
     def to_html(self) -> str:
         """Return the report: one page that needs nothing else."""
@@ -139,7 +160,8 @@ def compare(
     Returns
     -------
     Comparison
-        It shows itself in a notebook; `save` writes the page.
+        It shows itself in a notebook; `figure` returns the pictures, `save` writes
+        the page.
 
     Examples
     --------
@@ -191,7 +213,7 @@ def compare(
         columns=describe_columns(columns, categories=categories, scale=scale),
         remarks=remarks,
         n_splits=n_splits,
-        versions=_versions(),
+        versions=installed_versions(),
         command=command,
     )
 
@@ -367,13 +389,3 @@ def _sample_names(samples: pd.DataFrame | pd.Series) -> list[str]:
     if samples.index.dtype.kind == "i":
         return [f"row {position + 1}" for position in samples.index]
     return [str(name) for name in samples.index]
-
-
-def _versions() -> dict[str, str]:
-    found = {"Python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found

@@ -20,9 +20,10 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, array_namespace
+from .._blocks import begin_stage, untold_stages
 from .._distances import squared_distances
 from .._homes import HERE, Home, home_of, hosted, is_tensor, move
-from .._types import EdgeList, Links, Neighborhoods, Pairs, RaggedNeighborhoods
+from .._types import EdgeList, Links, Pairs
 from .._validation import check_magnitude, check_parameters, check_samples
 from .._working import working_on
 from ..connectivity import Components, join_components, weak_components
@@ -36,7 +37,6 @@ from ..labels import (
     remove_edges_between,
 )
 from ..neighbors import resolve_n_neighbors
-from ..on_demand import PatchesOnDemand
 from ..patches import mean_variance
 from ..precomputed import (
     check_dissimilarities,
@@ -49,8 +49,8 @@ from ..sweep import SharedStages
 from ._parameters import COMMON_RULES, check_neighborhoods
 from ._stages import PatchStage
 
-QUERY_LINKS = 10
-"""Links of a new sample under a label rule: see `PatchEmbedding.transform`."""
+STAGES = ("neighbours", "patches", "edges", "coordinates")
+"""What a fit does, in this order: who watches it is told when each begins."""
 
 
 class PatchEmbedding(
@@ -85,17 +85,12 @@ class PatchEmbedding(
         self : object
             The fitted estimator.
         """
-        return self._fit(X, y)
-
-    def _fit(self, X: Any, y: Any, shared: SharedStages | None = None) -> Self:
-        """Fit, with the neighbours and patches of a sweep if one shares them."""
         with working_on(X, "Lower n_neighbors, or fit fewer samples."):
-            return self._fit_there(X, y, home_of(X), shared)
+            return self._fit_checked(*self._check_input(X, y))
 
-    def _fit_there(
-        self, X: Any, y: Any, home: Home, shared: SharedStages | None
-    ) -> Self:
-        """Fit where the samples are."""
+    def _check_input(self, X: Any, y: Any) -> tuple[Any, Array | None, Home]:
+        """Check parameters, samples and labels, and settle K."""
+        home = home_of(X)
         check_parameters(self)
         check_neighborhoods(self, all_pairs=self._can_take_all_pairs)
         X = self._check_samples(X, reset=True)
@@ -114,10 +109,21 @@ class PatchEmbedding(
         if self.n_neighbors is not None:
             wanted = self.n_neighbors
             if wanted == "auto":
-                wanted = choose_n_neighbors(self, X, y)
+                with untold_stages():
+                    wanted = choose_n_neighbors(self, X, y)
             if sp.issparse(X):  # a graph: only new samples need a number
                 wanted = min(wanted, n - 1)
             self.n_neighbors_ = resolve_n_neighbors(wanted, n)
+        return X, classes, home
+
+    def _fit_checked(
+        self,
+        X: Any,
+        classes: Array | None,
+        home: Home,
+        shared: SharedStages | None = None,
+    ) -> Self:
+        """Fit where the samples are, with the stages of a sweep if one shares them."""
         if is_tensor(X) and self._belongs_here(X):
             X = move(X, HERE)
         self._train_X = X
@@ -125,6 +131,7 @@ class PatchEmbedding(
             edges = self._read_edges(X)
         else:
             edges = self._measure_edges(X, move(classes, home_of(X)), shared)
+        begin_stage("coordinates", STAGES)
         edges = move(edges, Home(home.device))
         self.graph_ = edges.to_csr()
         self.embedding_ = move(self._embed(edges), home)
@@ -281,6 +288,7 @@ class PatchEmbedding(
         dissimilarity = get_dissimilarity(self.dissimilarity)
         compare = None if shared is None else shared.compare
         self._check_room(X, dissimilarity, deferred=compare is not None)
+        begin_stage("neighbours", STAGES)
         near = self._find_neighbors(X, shared)
         if near is None:
             pairs = complete_graph(X.shape[0])
@@ -290,17 +298,20 @@ class PatchEmbedding(
         if classes is not None and rule.removes_edges:
             pairs = remove_edges_between(pairs, classes, X, n_jobs=self.n_jobs)
         pairs = self._connect(pairs, X)
+        begin_stage("patches", STAGES)
         self._variance = mean_variance(X)
         if near is not None and dissimilarity.needs_gaussians:
             near = self._choose_patches(dissimilarity, X, near)
         i, j = pairs.source, pairs.target
         if compare is not None:
             self._described = self._defer_patches(dissimilarity, near)
+            begin_stage("edges", STAGES)
             values = compare(self._described, pairs)
         else:
             patches = self._fit_patches(dissimilarity, X, near, shared)
             described = describe_patches(dissimilarity, patches, n_jobs=self.n_jobs)
             self._described = described
+            begin_stage("edges", STAGES)
             values = compare_pairs(
                 dissimilarity, described, described, i, j, n_jobs=self.n_jobs
             )
@@ -324,26 +335,6 @@ class PatchEmbedding(
             precomputed=self._is_precomputed(),
             n_jobs=self.n_jobs,
         )
-
-    def _link(self, X: Array, near: Neighborhoods | RaggedNeighborhoods) -> Links:
-        """Link new samples to training samples: how much their patches differ."""
-        dissimilarity = get_dissimilarity(self.dissimilarity)
-        inside = near
-        if self.adaptive_patches and dissimilarity.needs_gaussians:
-            inside = near.keep(self.patch_sizes_[near.nearest[0]])
-        patches = self._fit_patches(dissimilarity, X, inside)
-        described = describe_patches(dissimilarity, patches, n_jobs=self.n_jobs)
-        if self.label_rule is not None:
-            near = near.first(QUERY_LINKS)
-        row, column = near.relation
-        known = self._described
-        if isinstance(known, PatchesOnDemand):
-            values = known.link(described, row, column)
-        else:
-            values = compare_pairs(
-                dissimilarity, described, known, row, column, n_jobs=self.n_jobs
-            )
-        return near.links(values.label_free)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""The first two stages of every estimator: who is near whom, and their patches."""
+"""The first stages of every estimator: who is near whom, patches, links to them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array
+from .._blocks import map_blocks
+from .._homes import is_tensor
 from .._memory import require_graph_memory
-from .._types import Neighborhoods, RaggedNeighborhoods
-from ..dissimilarity import Dissimilarity
+from .._types import Links, Neighborhoods, RaggedNeighborhoods
+from ..cell_search import near_each_other
+from ..dissimilarity import (
+    Dissimilarity,
+    compare_pairs,
+    describe_patches,
+    get_dissimilarity,
+)
 from ..neighbors import choose_search, find_neighbors, find_query_neighbors
 from ..on_demand import PatchesOnDemand
 from ..patch_sizes import sizes_by_curvature, tangent_turning
@@ -24,6 +32,13 @@ from ..radius_search import (
 from ..ragged import fit_neighborhoods
 from ..span import Span, find_span, is_wide
 from ..sweep import SharedStages
+
+LINKED = 512
+"""New samples that are linked at a time: few enough that their patches, made and read
+once, are not sent to memory in between."""
+
+QUERY_LINKS = 10
+"""Links of a new sample under a label rule: see `PatchEmbedding.transform`."""
 
 
 class PatchStage:
@@ -48,6 +63,8 @@ class PatchStage:
     _span: Span | None
     _largest: int
     patch_sizes_: Any
+    label_rule: str | None
+    _described: Any
 
     def _belongs_here(self, X: Array) -> bool:
         """Say whether tensors are measured in NumPy, as options ask that torch lacks.
@@ -244,3 +261,40 @@ class PatchStage:
                 settings["n_features"] = samples.shape[1]
                 samples = self._span.samples
         return PatchesOnDemand(samples, near, self.dissimilarity, settings)
+
+    def _link(self, X: Array, near: Neighborhoods | RaggedNeighborhoods) -> Links:
+        """Link new samples to training samples: how much their patches differ."""
+        whole = is_tensor(X) or isinstance(near, RaggedNeighborhoods)
+        whole |= isinstance(self._described, PatchesOnDemand)
+        # Without the centre a patch may be identical points: one warning for all.
+        if X.shape[0] <= LINKED or whole or not self.include_center:
+            return self._link_some(X, near)
+        order = near_each_other(self._search, near.nearest[0])
+
+        def link(block: slice) -> Links:
+            rows = order[block]
+            return self._link_some(X[rows], near.rows(rows))
+
+        parts = map_blocks(link, X.shape[0], 0, self.n_jobs, step=LINKED)
+        back = np.argsort(order)
+        indices = np.concatenate([part.indices for part in parts])[back]
+        return Links(indices, np.concatenate([part.lengths for part in parts])[back])
+
+    def _link_some(self, X: Array, near: Neighborhoods | RaggedNeighborhoods) -> Links:
+        dissimilarity = get_dissimilarity(self.dissimilarity)
+        inside = near
+        if self.adaptive_patches and dissimilarity.needs_gaussians:
+            inside = near.keep(self.patch_sizes_[near.nearest[0]])
+        patches = self._fit_patches(dissimilarity, X, inside)
+        described = describe_patches(dissimilarity, patches, n_jobs=self.n_jobs)
+        if self.label_rule is not None:
+            near = near.first(QUERY_LINKS)
+        row, column = near.relation
+        known = self._described
+        if isinstance(known, PatchesOnDemand):
+            values = known.link(described, row, column)
+        else:
+            values = compare_pairs(
+                dissimilarity, described, known, row, column, n_jobs=self.n_jobs
+            )
+        return near.links(values.label_free)

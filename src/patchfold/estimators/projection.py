@@ -14,7 +14,6 @@ from .._validation import Float, Having, OneOf
 from ..dissimilarity import DISSIMILARITIES
 from ..graph import edge_weights, resolve_width
 from ..solvers.projection import locality_projection
-from ..sweep import SharedStages
 from ._base import PatchEmbedding
 
 _OWN_RULES = {
@@ -180,8 +179,8 @@ class PatchProjection(PatchEmbedding):
         self.neighbors_algorithm = neighbors_algorithm
         self.n_jobs = n_jobs
 
-    def _fit(self, X: Any, y: Any, shared: SharedStages | None = None) -> Self:
-        super()._fit(X, y, shared)
+    def _fit_checked(self, *args: Any) -> Self:
+        super()._fit_checked(*args)
         # A linear map needs no training sample to place a new one.
         del self._train_X, self._described, self._search
         self._span = None

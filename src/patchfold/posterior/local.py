@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, array_namespace, identity_like
-from .._blocks import map_blocks
+from .._blocks import map_blocks, tell_each
 from .._homes import HERE, Home, home_of, move
 from .._working import working_on
 from ..patches import Patches, fit_patches, mean_variance
@@ -168,7 +168,7 @@ class PatchScores:
         }
         self.left_out = np.full((1, codes.size, self._n_classes), np.nan)
         there = move(Z, home)
-        for c in range(self._n_classes):
+        for c in tell_each("patch scores", range(self._n_classes)):
             for rows, near in self._search.training_neighbors(c, n_neighbors, home):
                 some, near = there[move(rows, home)], move(near, home)
                 score = self._score(some, there, near)

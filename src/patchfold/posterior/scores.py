@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._blocks import begin_stage
 from .._homes import HERE, Home, move
 from .kernel_ridge import KernelScores
 from .local import PatchScores
@@ -105,14 +106,17 @@ class ClassScores:
         self._views = fit_views(settings.views, X, codes, n_jobs=settings.n_jobs)
         self._parts: dict[str, dict[str, Part]] = {}
         in_views = [name for name in settings.scores if name != "marginal"]
-        for view_name, view in self._views.items():
-            Z = view.apply(X)
-            self._parts[view_name] = {
-                name: fit_part(name, Z, codes, settings) for name in in_views
-            }
+        wanted = {view: in_views for view in self._views}
         if "marginal" in settings.scores:
-            part = fit_part("marginal", X, codes, settings)
-            self._parts[MARGINAL_VIEW] = {"marginal": part}
+            wanted[MARGINAL_VIEW] = ["marginal"]
+        stages = [f"{view}: {name}" for view in wanted for name in wanted[view]]
+        for view_name, names in wanted.items():
+            Z = self._apply(view_name, X)
+            self._parts[view_name] = {}
+            for name in names:
+                begin_stage(f"{view_name}: {name}", stages)
+                part = fit_part(name, Z, codes, settings)
+                self._parts[view_name][name] = part
         self.names = tuple(
             f"{view}: {name}"
             for view, parts in self._parts.items()

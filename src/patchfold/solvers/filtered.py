@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh, eigh_tridiagonal
 
-from .._blocks import map_blocks
-from .._native import WIDTH, recur
+from .._blocks import map_blocks, tell_part
+from .._native import WIDTH, orthogonalize, recur
 from ..geodesics import cache_order
 
 FEW = 1500
@@ -30,7 +30,16 @@ SPARE = 4
 """Vectors beyond those wanted, at least: the gap to the last of them sets the pace."""
 
 DEGREE = 40
-"""Degree of the polynomial: products between two rounds of orthogonal vectors."""
+"""Degree of the polynomial while the lower part of the spectrum is not known: products
+between two rounds of orthogonal vectors."""
+
+SETTLED = 0.6
+"""Once a round has left more than this of the lower part, its end is known well enough
+for the rest to be done in one go. A polynomial is 1 where the lower part begins, so one
+of twice the degree does more than two rounds."""
+
+GAIN = 1e8
+"""By how much a round may lift vectors: they still have to be told apart."""
 
 TRIED = 3
 """Rounds after which the pace is known."""
@@ -41,7 +50,7 @@ PRODUCTS = 1500
 ROUNDS = 100
 """Rounds at most."""
 
-FIRST = 0.05
+FIRST = 0.03
 """Part of the spectrum that the first round takes for the lower one."""
 
 BOUND_STEPS = 12
@@ -56,6 +65,9 @@ MANY = 50_000
 shared among threads, `ROWS` at a time."""
 
 ROWS = 16_384
+
+PART = "eigenvectors"
+"""What who watches is told of: products, of as many as the pace lets expect."""
 
 Pairs = tuple[np.ndarray, np.ndarray]
 
@@ -109,13 +121,16 @@ def filtered_eigenpairs(
     if width >= n:
         raise RuntimeError(f"{n} samples are too few to be filtered")
     start = seed.uniform(-1, 1, (n, width))
-    if n <= MANY:
-        return _iterate(_Step(matrix), n_components, null, tolerance, start)
-    order, place = cache_order(matrix)
-    near = matrix[order][:, order]
-    step = _Step(near, n_jobs)
-    values, vectors = _iterate(step, n_components, null[order], tolerance, start)
-    return values, vectors[place]
+    try:
+        if n <= MANY:
+            return _iterate(_Step(matrix), n_components, null, tolerance, start)
+        order, place = cache_order(matrix)
+        near = matrix[order][:, order]
+        step = _Step(near, n_jobs)
+        values, vectors = _iterate(step, n_components, null[order], tolerance, start)
+        return values, vectors[place]
+    finally:
+        tell_part(PART, 1, 1)
 
 
 class _Step:
@@ -125,6 +140,7 @@ class _Step:
         self.matrix = matrix
         self.n_jobs = n_jobs
         self.threaded = matrix.shape[0] > MANY
+        self.done, self.expected = 0, float(8 * DEGREE)
 
     def __call__(
         self, now: np.ndarray, before: np.ndarray, weights: tuple[float, float, float]
@@ -134,10 +150,12 @@ class _Step:
         def work(rows: slice) -> None:
             recur(self.matrix, now, before, rows, weights)
 
+        tell_part(PART, self.done, max(self.expected, self.done + 1.0))
         if self.threaded:
             map_blocks(work, now.shape[0], 0, self.n_jobs, step=ROWS)
         else:
             work(slice(0, now.shape[0]))
+        self.done += 1
 
     def product(self, vectors: np.ndarray) -> np.ndarray:
         image = np.zeros_like(vectors)
@@ -153,34 +171,42 @@ def _iterate(
     block: np.ndarray,
 ) -> Pairs:
     top = _largest_at_most(step.matrix.__matmul__, block[:, 0])
-    cut = FIRST * top
+    cut, degree = FIRST * top, DEGREE
     for rounds in range(ROUNDS):
-        block = _filter(step, _without(null, block), cut, top)
-        block = np.linalg.qr(_without(null, block))[0]
+        block = _filter(step, _without(null, block), cut, top, degree)
+        block = orthogonalize(_without(null, block))
         image = step.product(block)
         small = block.T @ image
+        if not np.isfinite(small).all():
+            raise RuntimeError("the vectors are not independent")
         values, turn = eigh((small + small.T) / 2)
         block, image = block @ turn, image @ turn
         wanted = slice(n_components)
         residual = np.linalg.norm((image - block * values)[:, wanted], axis=0).max()
-        cut = float(values[-1])
+        last, cut = cut, float(values[-1])
         if residual <= tolerance:
             if cut <= UNRESOLVED * tolerance:
                 raise RuntimeError("too many eigenvalues are nearly zero to be told")
             return values[wanted], block[:, wanted]
-        gap = max((cut - values[n_components - 1]) / top, np.finfo(float).tiny)
-        ahead = np.log(residual / tolerance) / (2 * np.sqrt(gap))
+        gap = max((cut - values[n_components - 1]) / (top - cut), np.finfo(float).tiny)
+        pace = np.arccosh(1 + 2 * gap) or 2 * np.sqrt(gap)
+        ahead = np.arccosh(residual / tolerance) / pace
+        step.expected = step.done + ahead
         if not np.isfinite(residual) or (rounds >= TRIED and ahead > PRODUCTS):
             break
+        if cut > SETTLED * last:
+            degree = max(DEGREE // 2, int(min(ahead, np.arccosh(GAIN) / pace)) + 1)
     raise RuntimeError(f"too many products are in sight at a residual of {residual:g}")
 
 
-def _filter(step: _Step, block: np.ndarray, cut: float, top: float) -> np.ndarray:
+def _filter(
+    step: _Step, block: np.ndarray, cut: float, top: float, degree: int
+) -> np.ndarray:
     """Return T(M) V for the Chebyshev polynomial that is at most 1 on [cut, top]."""
     half, middle = (top - cut) / 2, (top + cut) / 2
     before, now = block.copy(), np.zeros_like(block)
     step(before, now, (1 / half, -middle / half, 0.0))
-    for _ in range(DEGREE - 1):
+    for _ in range(degree - 1):
         step(now, before, (2 / half, -2 * middle / half, -1.0))
         before, now = now, before
     return now
