@@ -6,8 +6,10 @@ setup(
     ext_modules=[
         Extension(
             "patchfold._loops",
-            ["src/patchfold/_loops.c"],
-            extra_compile_args=["-O3"],
+            ["src/patchfold/_loops.c", "src/patchfold/_pairs.c"],
+            depends=["src/patchfold/_loops.h"],
+            # Roots of whole vectors: nobody asks errno after one of a negative number.
+            extra_compile_args=["-O3", "-fno-math-errno"],
             py_limited_api=True,
             optional=True,  # `_native.py` has arrays in their place
         )

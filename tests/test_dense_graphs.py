@@ -10,7 +10,7 @@ from conftest import edges_of
 from scipy.sparse.csgraph import connected_components
 
 import patchfold as pf
-from patchfold import _blocks, graph
+from patchfold import _blocks, dissimilarity, graph
 from patchfold._ranking import nearest_first
 from patchfold.dissimilarity import DISSIMILARITIES, compare_pairs
 from patchfold.graph import find_pieces
@@ -52,8 +52,11 @@ DEGENERATE = "ignore::patchfold.exceptions.DegeneratePatchWarning"
 
 @pytest.mark.filterwarnings(DEGENERATE)
 @pytest.mark.parametrize("small_blocks", [False, True])
+@pytest.mark.parametrize("by_tables", [False, True])
 @over_clouds
-def test_all_pairs_at_once_equal_pair_by_pair(make, small_blocks, monkeypatch):
+def test_all_pairs_at_once_equal_pair_by_pair(
+    make, by_tables, small_blocks, monkeypatch
+):
     X = make()
     indices = find_neighbors(X, 30).indices
     pairs = edges_of(indices)
@@ -64,7 +67,9 @@ def test_all_pairs_at_once_equal_pair_by_pair(make, small_blocks, monkeypatch):
     expected = compare_pairs(one_by_one, described, described, *ends)
     if small_blocks:
         monkeypatch.setattr(_blocks, "BLOCK_BYTES", 10_000)
-    found = compare_pairs(CURVATURE, described, described, *ends, n_jobs=2)
+        monkeypatch.setattr(dissimilarity, "PLACES", 7)
+    at_once = replace(CURVATURE, compare_most=None) if by_tables else CURVATURE
+    found = compare_pairs(at_once, described, described, *ends, n_jobs=2)
     for part in PARTS:
         ours, theirs = getattr(found, part), getattr(expected, part)
         np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-15)
@@ -159,13 +164,15 @@ def test_pieces_are_those_scipy_finds(density):
 
 def test_runs_of_ties_go_by_place_also_across_the_last_place():
     squared = np.array([[3.0, 1.0, 3.0, 0.0, 3.0, 1.0], [5, 4, 3, 2, 1, 0]])
-    assert nearest_first(squared, 4).tolist() == [[3, 1, 5, 0], [5, 4, 3, 2]]
+    assert nearest_first(squared, 4)[0].tolist() == [[3, 1, 5, 0], [5, 4, 3, 2]]
 
 
-def test_long_rows_of_ties_are_in_the_order_of_a_stable_sort():
-    squared = np.random.default_rng(0).integers(0, 50, size=(30, 700)).astype(float)
-    expected = np.argsort(squared, axis=1, kind="stable")[:, :400]
-    assert (nearest_first(squared, 400) == expected).all()
+@pytest.mark.parametrize("n", [700, 16_385])
+def test_long_rows_of_ties_are_in_the_order_of_a_stable_sort(n):
+    squared = np.random.default_rng(0).integers(0, 50, size=(30, n)).astype(float)
+    squared[:, 1] = np.inf
+    expected = np.argsort(squared, axis=1, kind="stable")
+    assert (nearest_first(squared, n)[0] == expected).all()
 
 
 @pytest.mark.filterwarnings("ignore::patchfold.exceptions.VanishingWeightsWarning")

@@ -5,7 +5,13 @@ import pytest
 import scipy.sparse as sp
 
 import patchfold as pf
-from patchfold import _native
+from patchfold import _native, _native_pairs
+from patchfold._ranking import nearest_first
+from patchfold.curvature import (
+    compare_directions,
+    compare_most_directions,
+    describe_directions,
+)
 from patchfold.divergences import compare_kl, describe_kl
 from patchfold.exact_search import search_all
 from patchfold.patches import Patches, fit_patches
@@ -212,3 +218,143 @@ def test_models_do_not_depend_on_the_loops(in_arrays):
     expected = pf.PatchEigenmaps(n_neighbors=12).fit(X)
     np.testing.assert_allclose(found.graph_.data, expected.graph_.data, atol=1e-10)
     np.testing.assert_allclose(found.embedding_, expected.embedding_, atol=1e-7)
+
+
+@needs_loops
+@pytest.mark.parametrize("m", [1, 7, 30])
+def test_gaps_to_all(in_arrays, m):
+    rng = np.random.default_rng(m)
+    queries, X = rng.normal(size=(5, m)), rng.normal(size=(1030, m))
+    X[1027] = queries[3]
+    found = _native_pairs.all_squared_gaps(queries, X)
+    assert found[3, 1027] == 0
+    in_arrays()
+    np.testing.assert_allclose(
+        found, _native_pairs.all_squared_gaps(queries, X), rtol=1e-13
+    )
+
+
+def patches_of(rng, n, m, *, flat):
+    """Return directions, some equal to rounding, and with `flat` some that are none."""
+    root = rng.normal(size=(n, m, m)) * np.arange(1, m + 1)
+    root[1] = root[0] + 1e-9 * rng.normal(size=(m, m))
+    if flat:
+        root[2, :, 0] = root[3] = 0.0
+    matrices = root @ root.transpose(0, 2, 1)
+    return describe_directions(Patches(np.zeros((n, m)), dense=matrices))
+
+
+@needs_loops
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("m", [1, 2, 5, 12])
+def test_curvatures_of_pairs_are_those_of_arrays(m, flat):
+    rng = np.random.default_rng(m)
+    left, right = (patches_of(rng, n, m, flat=flat) for n in (40, 70))
+    for part, other in zip(left, right, strict=True):
+        part[:4] = other[:4]
+    i, j = np.nonzero(rng.uniform(size=(40, 70)) < 0.7)
+    i, j = np.append(i, [0, 0, 1, 3, 3]), np.append(j, [1, 0, 0, 3, 9])
+    found = np.full((3, i.size), np.nan)
+    compare_most_directions(left, right)(i, j, *found)
+    ends = (tuple(part[at] for part in side) for side, at in ((left, i), (right, j)))
+    expected = compare_directions(*ends)
+    for part, name in zip(found, ("label_free", "within", "between"), strict=True):
+        # Sines of cosines that are not near 1 are good to 1e-16 / 1e-3.
+        np.testing.assert_allclose(part, getattr(expected, name), rtol=1e-9, atol=1e-12)
+    assert (found[:2, i == j][:, :3] == 0).all()
+
+
+@needs_loops
+def test_directions_in_single_precision_are_left_to_arrays():
+    single = np.ones((3, 2, 2), dtype=np.float32), np.ones((3, 2), dtype=np.float32)
+    assert compare_most_directions(single, single) is None
+
+
+@needs_loops
+@pytest.mark.parametrize("part", [0.0, 0.1, 0.9])
+def test_edges_both_ways(in_arrays, part):
+    rng = np.random.default_rng(6)
+    upper = np.triu(rng.uniform(size=(50, 50)) < part, 1)
+    edges = 50, *np.nonzero(upper), rng.normal(size=upper.sum())
+    edges[3][:2] = 0.0  # zeros are edges
+    found = _native_pairs.mirror_edges(*edges)
+    in_arrays()
+    expected = _native_pairs.mirror_edges(*edges)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert found.nnz == 2 * upper.sum()
+    assert found.has_canonical_format
+    np.testing.assert_array_equal(found.toarray(), found.toarray().T)
+
+
+@needs_loops
+@pytest.mark.parametrize("n_neighbors", [0, 5, 130])
+def test_relations_are_united(in_arrays, n_neighbors):
+    n, rng = 150, np.random.default_rng(7)  # more than two tiles
+    column = np.argsort(rng.uniform(size=(n, n)) + 2 * np.eye(n))[:, :n_neighbors]
+    relation = n, np.repeat(np.arange(n), n_neighbors), column.ravel()
+    found = _native_pairs.unite_relations(*relation)
+    in_arrays()
+    expected = _native_pairs.unite_relations(*relation)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@needs_loops
+@pytest.mark.parametrize("m", [1, 2, 7, 16])
+def test_directions_of_small_matrices(m):
+    rng = np.random.default_rng(m)
+    root = rng.normal(size=(21, m, m + 3)) * np.arange(1, m + 1)[:, None]
+    matrices = root @ root.transpose(0, 2, 1)
+    matrices[3], matrices[4], matrices[5] = 0.0, np.eye(m), matrices[17]
+    matrices[7] *= 1e250
+    matrices[8] *= 1e-250
+    variances, directions = _native_pairs.principal_directions(matrices)
+    size = np.maximum(variances[:, :1], 1e-300)
+    expected = np.linalg.eigvalsh(matrices)[:, ::-1]
+    np.testing.assert_allclose(variances / size, expected / size, atol=1e-13)
+    unit = directions @ directions.transpose(0, 2, 1)
+    np.testing.assert_allclose(unit, np.broadcast_to(np.eye(m), unit.shape), atol=1e-13)
+    residual = directions @ matrices - variances[:, :, None] * directions
+    np.testing.assert_allclose(residual / size[:, :, None], 0, atol=1e-13)
+    # Of equal matrices they are the same bits, whoever is solved beside them.
+    np.testing.assert_array_equal(directions[5], directions[17])
+
+
+@needs_loops
+def test_directions_that_the_loops_do_not_find_are_left_to_lapack():
+    assert _native_pairs.principal_directions(np.ones((2, 17, 17))) is None
+    assert _native_pairs.principal_directions(np.ones((2, 3, 3), np.float32)) is None
+
+
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_loops), False])
+def test_the_smallest_of_each_row(in_arrays, compiled):
+    if not compiled:
+        in_arrays()
+    squared = np.random.default_rng(8).integers(0, 9, (6, 40)) ** 2 / 7
+    squared[2, 5] = np.inf
+    squared[:, 9] = squared[:, 30] * (1 + 1e-14)  # a tie
+    places, values = nearest_first(squared, 12)
+    expected = np.argsort(squared.round(9), axis=1, kind="stable")[:, :12]
+    np.testing.assert_array_equal(places, expected)
+    np.testing.assert_array_equal(values, np.take_along_axis(squared, places, axis=1))
+
+
+@needs_loops
+@pytest.mark.parametrize("include_center", [False, True])
+@pytest.mark.parametrize("m", [1, 3, 8, 13])
+def test_moments_of_patches(in_arrays, m, include_center):
+    rng = np.random.default_rng(m)
+    X = rng.normal(size=(50, m)) + 1e6
+    X[40:] = X[40]
+    near = rng.integers(0, 50, (50, m + 4))
+    near[7] = 45
+    settings = {"include_center": include_center, "warn_identical": False}
+    found = fit_patches(X[::-1].copy(), X, near, shrinkage=0.0, ridge=0.0, **settings)
+    in_arrays()
+    expected = fit_patches(X[::-1], X, near, shrinkage=0.0, ridge=0.0, **settings)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-14)
+    np.testing.assert_allclose(found.dense, expected.dense, rtol=1e-8, atol=1e-12)
+    np.testing.assert_array_equal(found.dense, found.dense.transpose(0, 2, 1))
+    if not include_center:
+        assert (found.dense[7] == 0).all()  # of identical points

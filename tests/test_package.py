@@ -12,12 +12,12 @@ import patchfold
 SOURCE = Path(patchfold.__file__).parent
 
 FLOORS = [
-    {"exceptions", "tensors", "tensors.jacobi", "_files", "_version"},
-    {"_arrays"},
+    {"exceptions", "tensors", "tensors.jacobi", "_files", "_native", "_version"},
+    {"_arrays", "_native_pairs"},
     {"_homes", "_ranking", "tensors.devices", "tensors.kernels"},
     {"_validation", "tensors.graph", "tensors.paths", "tensors.search"},
     {"tensors.joining", "tensors.spectral", "tensors.tiles"},
-    {"_blocks", "_native", "_pieces"},
+    {"_blocks", "_pieces"},
     {
         "_types",
         "_distances",

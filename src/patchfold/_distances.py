@@ -54,17 +54,6 @@ def squared_distances_to(
     return squared
 
 
-def all_squared_distances(queries: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Squared distances (q, n) of all pairs, from differences, feature by feature."""
-    squared = np.zeros((queries.shape[0], X.shape[0]))
-    features = zip(queries.T, np.ascontiguousarray(X.T), strict=True)
-    for query_feature, feature in features:
-        difference = query_feature[:, None] - feature
-        difference *= difference
-        squared += difference
-    return squared
-
-
 class Entries:
     """Dissimilarities that are known already, read as `Products` are."""
 

@@ -4,32 +4,7 @@
    state, touch no Python object and run without Python's lock, so blocks of rows run in
    threads. Buffers come in whole; their types and sizes are `_native.py`'s promise. */
 
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030B0000
-#include <Python.h>
-
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* One build for every x86: the loader picks what the processor can do. */
-#if !defined(__x86_64__) || !defined(__GLIBC__) || defined(__clang__)
-#define EVERY_PROCESSOR
-#elif __GNUC__ >= 12
-#define EVERY_PROCESSOR \
-    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define EVERY_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-
-/* Sixteen floats, or eight doubles, computed with at once. */
-typedef float Floats __attribute__((vector_size(64), aligned(4)));
-typedef double Doubles __attribute__((vector_size(64), aligned(8)));
-typedef int32_t Ints __attribute__((vector_size(64), aligned(4)));
-typedef int64_t Longs __attribute__((vector_size(64), aligned(8)));
-#define N_FLOATS 16
-#define N_DOUBLES 8
+#include "_loops.h"
 
 /* ---- Shortest paths: Dijkstra's algorithm with a heap of four children a node ---- */
 
@@ -738,6 +713,14 @@ static PyMethodDef methods[] = {
     {"kl_of_pairs", kl_of_pairs, METH_VARARGS, "Symmetrised KL of listed pairs."},
     {"squared_gaps", squared_gaps, METH_VARARGS, "Squared distances of pairs."},
     {"search_cells", search_cells, METH_VARARGS, "Nearest samples in near cells."},
+    {"moments_of_patches", moments_of_patches, METH_VARARGS, "Means, covariances."},
+    {"principal_directions", principal_directions, METH_VARARGS, "Of small matrices."},
+    {"turns_of_pairs", turns_of_pairs, METH_VARARGS, "Curvatures of listed pairs."},
+    {"all_squared_gaps", all_squared_gaps, METH_VARARGS, "Squared distances to all."},
+    {"keys_of_rows", keys_of_rows, METH_VARARGS, "Numbers and places as keys."},
+    {"read_keys", read_keys, METH_VARARGS, "What the first of sorted keys say."},
+    {"unite_relations", unite_relations, METH_VARARGS, "Edges of most pairs."},
+    {"mirror_edges", mirror_edges, METH_VARARGS, "Edges as a symmetric matrix."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -748,7 +731,7 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__loops(void)
 {
     PyObject *loops = PyModule_Create(&module);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 3) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 4) < 0)
         Py_CLEAR(loops);
     return loops;
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._arrays import Array, array_namespace
+from ._native_pairs import keys_of_rows, read_keys
 
 TIE_BITS = 40
 """Squared distances that agree to this many binary digits are ties."""
@@ -38,30 +39,37 @@ def first_of_each_row(
     >>> first_of_each_row(column, squared, 2)[0].tolist()
     [[5, 8]]
     """
-    order = nearest_first(squared, n_neighbors)
-    return (
-        np.take_along_axis(column, order, axis=1),
-        np.take_along_axis(squared, order, axis=1),
-    )
+    order, squared = nearest_first(squared, n_neighbors)
+    return np.take_along_axis(column, order, axis=1), squared
 
 
-def nearest_first(squared: np.ndarray, n_neighbors: int) -> np.ndarray:
-    """Return the places (q, K) of the K smallest of each row, of equal ones the first.
+def nearest_first(
+    squared: np.ndarray, n_neighbors: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and values (q, K) of the K smallest of each row; ties by place.
 
-    The fast sort leaves equal ones in any order; where there are some, a second sort
-    puts each run of them in the order of their places.
+    A key and its place fit into one integer, unless rows are long: to sort these is
+    faster than to sort places, and leaves nothing to choose among equal keys.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> places, squared = nearest_first(np.array([[2.0, 1.0, 2.0]]), 2)
+    >>> places.tolist(), squared.tolist()
+    ([[1, 0]], [[1.0, 2.0]])
     """
-    keys, n_places = tie_keys(squared), squared.shape[1]
-    order = np.argsort(keys, axis=1)
-    ascending = np.take_along_axis(keys, order, axis=1)
-    changes = ascending[:, 1:] != ascending[:, :-1]
-    tied = ~changes[:, :n_neighbors].all(axis=1)
-    if tied.any():
-        run = np.zeros((tied.sum(), n_places), dtype=np.int64)
-        np.cumsum(changes[tied], axis=1, out=run[:, 1:])
-        run *= n_places
-        order[tied] = np.sort(run + order[tied], axis=1) - run
-    return order[:, :n_neighbors]
+    n_places = squared.shape[1]
+    bits = (n_places - 1).bit_length()
+    if bits > _DROPPED + 1:  # a distance has no sign
+        order = np.argsort(tie_keys(squared), axis=1, kind="stable")[:, :n_neighbors]
+        return order, np.take_along_axis(squared, order, axis=1)
+    keys = keys_of_rows(squared, _DROPPED, bits)
+    if keys is None:
+        keys = tie_keys(squared).view(np.uint64)
+        keys <<= np.uint64(bits)
+        keys |= np.arange(n_places, dtype=np.uint64)
+    keys.sort(axis=1)
+    return read_keys(keys, squared, n_neighbors, bits)
 
 
 def tie_keys(squared: Array) -> Array:

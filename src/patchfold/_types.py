@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ._arrays import Array, array_namespace
 from ._homes import is_tensor
+from ._native_pairs import mirror_edges
 from .tensors.graph import symmetric_csr
 
 
@@ -186,15 +186,6 @@ class Pairs:
         keys = xp.astype(self.source, xp.int64) * n + self.target
         return xp.searchsorted(keys, xp.astype(low, xp.int64) * n + high)
 
-    @property
-    def upper(self) -> tuple[np.ndarray, np.ndarray]:
-        """Indices and row pointer of the edges as an upper triangle in CSR format."""
-        counts = np.bincount(self.source, minlength=self.n_samples)
-        pointer = pointer_of(counts)
-        small = max(self.n_samples, self.target.size) < 2**31
-        kind = np.int32 if small else np.int64
-        return self.target.astype(kind), pointer.astype(kind)
-
 
 @dataclass(frozen=True)
 class EdgeList:
@@ -220,14 +211,7 @@ class EdgeList:
         n = self.pairs.n_samples
         if is_tensor(data):
             return symmetric_csr(n, self.pairs.source, self.pairs.target, data)
-        above = sp.csr_array((data, *self.pairs.upper), shape=(n, n))
-        turned = above.tocsc()
-        below = sp.csr_array((turned.data, turned.indices, turned.indptr), shape=(n, n))
-        # Edges are sorted: a row is what is left of the diagonal, then what is right.
-        both = sp.hstack([below, above], format="csr")
-        column = both.indices
-        np.subtract(column, n, out=column, where=column >= n)
-        return sp.csr_array((both.data, column, both.indptr), shape=(n, n))
+        return mirror_edges(n, self.pairs.source, self.pairs.target, data)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,12 @@ stands.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+
 from ._arrays import Array, array_namespace, cumulative_sum, eigh, svd_of_rows
+from ._blocks import fill_blocks
+from ._native_pairs import principal_directions, turns_of_pairs
 from ._types import EdgeValues
 from .covariance import TIE_TOLERANCE
 from .divergences import Description
@@ -48,9 +53,7 @@ def describe_directions(patches: Patches) -> Description:
             "dissimilarity compares directions; set covariance='full' or 'robust'."
         )
     if patches.dense is not None:
-        variances, columns = eigh(patches.dense)
-        directions = xp.flip(xp.matrix_transpose(columns), axis=1)
-        variances = xp.flip(variances, axis=1)
+        variances, directions = _decompose(patches.dense)
     else:
         singular, directions = svd_of_rows(patches.factor)
         variances = singular * singular
@@ -61,6 +64,24 @@ def describe_directions(patches: Patches) -> Description:
         varied = varied & (place <= patches.n_directions[:, None])
     varied = xp.astype(varied, directions.dtype)
     return directions * varied[:, :, None], varied
+
+
+def _decompose(matrices: Array) -> tuple[Array, Array]:
+    """Return variances, descending, and directions as rows, in threads."""
+    xp = array_namespace(matrices)
+    n, m, _ = matrices.shape
+
+    def decompose(block: slice) -> tuple[Array, ...]:
+        found = principal_directions(matrices[block, ...])
+        if found is not None:
+            return found
+        values, columns = eigh(matrices[block, ...])
+        rows = xp.matrix_transpose(columns)
+        return xp.flip(values, axis=1), xp.flip(rows, axis=1)
+
+    # Small blocks: one matrix takes as long as many of its size to read.
+    variances, directions = fill_blocks(decompose, n, 128 * 8 * m * m)
+    return variances, directions
 
 
 def _break_ties(directions: Array, variances: Array) -> Array:
@@ -137,6 +158,16 @@ def compare_all_directions(
     lost = NEAR * float(xp.finfo(count.dtype).eps) ** 0.5
     mean = sines / xp.where(none, xp.ones_like(count), count)
     return EdgeValues(mean, within, between), (largest > 1 - lost) & ~none
+
+
+def compare_most_directions(
+    left: Description, right: Description
+) -> Callable[..., None] | None:
+    """Return what writes the curvatures of listed pairs, where most pairs are listed.
+
+    None where `compare_all_directions` must do it.
+    """
+    return turns_of_pairs(left, right, 1 - NEAR * sys.float_info.epsilon**0.5)
 
 
 def _chord_plus_sine(squared_chord: Array) -> Array:

@@ -23,6 +23,7 @@ from ._validation import LARGEST
 from .curvature import (
     compare_all_directions,
     compare_directions,
+    compare_most_directions,
     describe_directions,
 )
 from .divergences import (
@@ -78,6 +79,9 @@ class Dissimilarity:
     compare_all : callable or None
         Two descriptions -> EdgeValues of all pairs of their patches, (a, b) each, and
         which pairs are better left to `compare`; for graphs with most of the pairs.
+    compare_most : callable or None
+        Two descriptions -> a function of places in them and three arrays, which writes
+        the EdgeValues of these pairs there; None where `compare_all` must do it.
     needs_points : bool
         True if Gaussians are not enough.
     n_directions : float or None
@@ -98,6 +102,7 @@ class Dissimilarity:
     needs_gaussians: bool = True
     regularized: bool = True
     compare_all: Callable[[Any, Any], tuple[EdgeValues, Array]] | None = None
+    compare_most: Callable[[Any, Any], Callable[..., None] | None] | None = None
     needs_points: bool = False
     n_directions: float | None = None
     work: Callable[[Any], int] | None = None
@@ -133,6 +138,7 @@ DISSIMILARITIES = {
         compare_directions,
         regularized=False,
         compare_all=compare_all_directions,
+        compare_most=compare_most_directions,
     ),
     "principal_angles": Dissimilarity(
         describe_tangents,
@@ -211,7 +217,7 @@ def compare_pairs(
     """
     n_left, n_right = (arrays_of(ends)[0].shape[0] for ends in (left, right))
     if dissimilarity.compare_all and source.shape[0] > n_left * n_right // MOST:
-        values = _compare_rows(dissimilarity, left, right, source, target, n_jobs)
+        values = _compare_most(dissimilarity, left, right, source, target, n_jobs)
     else:
         values = compare_listed(dissimilarity, left, right, source, target, n_jobs)
     check_lengths(values.label_free, source, target)
@@ -252,6 +258,28 @@ def compare_listed(
     # A fourth of a block stays in the nearest cache; but a few pairs it must be.
     per_pair = min(4 * per_pair, max(per_pair, LARGE))
     return _join(map_blocks(compare, source.shape[0], per_pair, n_jobs), xp)
+
+
+def _compare_most(
+    dissimilarity: Dissimilarity,
+    left: Any,
+    right: Any,
+    source: Array,
+    target: Array,
+    n_jobs: int | None,
+) -> EdgeValues:
+    """Compare most of the pairs: by a loop over them, or by tables of all."""
+    most = dissimilarity.compare_most
+    write = most(left, right) if most is not None else None
+    if write is None:
+        return _compare_rows(dissimilarity, left, right, source, target, n_jobs)
+    values = np.empty((3, source.shape[0]))  # one for all: large ones cost less
+
+    def compare(block: slice) -> None:
+        write(source[block], target[block], *(part[block] for part in values))
+
+    map_blocks(compare, source.shape[0], 0, n_jobs, step=PLACES)
+    return EdgeValues(*values)
 
 
 def _compare_rows(
@@ -348,6 +376,10 @@ def _take(description: Description | Patches, indices: Array) -> Any:
 def check_lengths(lengths: Array, source: Array, target: Array) -> None:
     """Refuse what is no length, and name the samples it would be between."""
     xp = array_namespace(lengths)
+    if not lengths.shape[0] or (
+        float(xp.min(lengths)) >= 0 and float(xp.max(lengths)) <= LARGEST
+    ):
+        return
     wide = xp.astype(lengths, xp.float64)  # LARGEST is too large for float32
     (bad,) = xp.nonzero(~((wide <= LARGEST) & (wide >= 0)))
     if bad.shape[0]:

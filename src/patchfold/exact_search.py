@@ -6,8 +6,9 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from ._blocks import map_blocks
-from ._distances import Products, all_squared_distances, squared_distances_to
+from ._distances import Products, squared_distances_to
 from ._native import group_samples, is_compiled, search_cells
+from ._native_pairs import all_squared_gaps
 from ._ranking import TIE_BITS, first_of_each_row, in_rows, nearest_first
 from ._types import Neighborhoods
 
@@ -171,7 +172,9 @@ def _among_all(
     `own` tells which sample each query is itself, for training samples.
     """
     q, n = queries.shape[0], X.shape[0]
-    indices, squared = np.empty((q, n_neighbors), np.intp), np.empty((q, n_neighbors))
+    # One array for both: a large one is given in large pages, which cost less.
+    squared, indices = np.empty((2, q, n_neighbors))
+    indices = indices.view(np.int64)
     # Of few features, most distances are found as fast feature by feature.
     few = MANY * n_neighbors <= n or (X.shape[1] > n and 2 * n_neighbors < n)
     products = Products(queries, X) if few else None
@@ -179,17 +182,16 @@ def _among_all(
     def search(block: slice) -> None:
         ours = None if own is None else own[block]
         if products is None:
-            exact = all_squared_distances(queries[block], X)
+            exact = all_squared_gaps(queries[block], X)
             if ours is not None:
                 exact[np.arange(ours.size), ours] = np.inf
-            indices[block] = nearest_first(exact, n_neighbors)
-            squared[block] = np.take_along_axis(exact, indices[block], axis=1)
+            indices[block], squared[block] = nearest_first(exact, n_neighbors)
         else:
             indices[block], squared[block] = first_of_each_row(
                 *_near(products, block, ours, n_neighbors), n_neighbors
             )
 
-    map_blocks(search, q, 6 * 8 * n, n_jobs)
+    map_blocks(search, q, 48 * 8 * n, n_jobs)
     return Neighborhoods(indices, np.sqrt(squared, out=squared))
 
 

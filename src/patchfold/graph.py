@@ -9,6 +9,7 @@ Conventions, stated here only:
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ._arrays import Array, array_namespace
 from ._homes import is_tensor
+from ._native_pairs import unite_relations
 from ._types import EdgeList, Pairs
 from .exceptions import VanishingWeightsWarning, warn
 from .tensors import graph as on_device
@@ -39,7 +41,7 @@ def pairs_from_directed(n: int, row: Array, column: Array) -> Pairs:
     if is_tensor(row):
         return Pairs(n, *on_device.unique_edges(n, row, column), row, column)
     if row.size > n * n // DENSE:
-        source, target = _from_table(n, row, column)
+        source, target = unite_relations(n, row, column)
     else:
         low, high = np.minimum(row, column), np.maximum(row, column)
         key = low * np.int64(n) + high
@@ -48,17 +50,6 @@ def pairs_from_directed(n: int, row: Array, column: Array) -> Pairs:
         np.not_equal(key[1:], key[:-1], out=first[1:])
         source, target = np.divmod(key[first], n)
     return Pairs(n, source, target, row, column)
-
-
-def _from_table(
-    n: int, row: np.ndarray, column: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the edges in a table of all pairs: no sorting, a byte per pair."""
-    table = np.zeros((n, n), dtype=bool)
-    table[row, column] = True
-    table |= table.T
-    source, target = np.nonzero(np.triu(table, k=1))
-    return source, target
 
 
 def complete_graph(n: int) -> Pairs:
@@ -101,11 +92,15 @@ def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[Array, float]:
     squared = edges.length**2
     xp = array_namespace(squared)
     nearest = float(squared.min())
+    zero = nearest if nearest / kernel_width > VANISHING else 0.0
+    exponents = zero - squared
+    exponents /= kernel_width
     with np.errstate(under="ignore"):
-        weights = xp.exp((nearest - squared) / kernel_width)
-        strong = weights >= WEAK_WEIGHT
-        zero = nearest if nearest / kernel_width > VANISHING else 0.0
-        weights = xp.exp((zero - squared) / kernel_width)
+        weights = xp.exp(exponents)
+    reach = nearest - kernel_width * math.log(WEAK_WEIGHT)
+    if float(squared.max()) <= reach:  # the graph is one piece, or was made one
+        return weights, zero
+    strong = squared <= reach
     ends = edges.pairs.source[strong], edges.pairs.target[strong]
     pieces, _ = find_pieces(edges.pairs.n_samples, *ends)
     if pieces > 1:
@@ -148,6 +143,18 @@ def _median(values: Array) -> float:
     return float(ascending[(n - 1) // 2] + ascending[n // 2]) / 2
 
 
+def fill_in(matrix: Any) -> Any:
+    """Return a nearly complete sparse matrix as a dense one, any other as it is.
+
+    Dense it takes no more room, and what is done with it no indices.
+    """
+    if sp.issparse(matrix) and matrix.nnz > matrix.shape[0] ** 2 // 2:
+        dense = np.empty(matrix.shape)
+        dense.fill(0.0)  # faster than pages of zeros, one by one
+        return matrix.toarray(out=dense)
+    return matrix
+
+
 def scale_both_sides(matrix: Any, factors: Array) -> Any:
     """Return D M D for a diagonal D: a matrix of the same entries, scaled.
 
@@ -160,15 +167,23 @@ def scale_both_sides(matrix: Any, factors: Array) -> Any:
     """
     if isinstance(matrix, on_device.Laplacian):
         return matrix.scaled(factors)
+    if isinstance(matrix, np.ndarray):
+        scaled = matrix * factors[:, None]
+        scaled *= factors
+        return scaled
     data = matrix.data * np.repeat(factors, np.diff(matrix.indptr))
     data *= factors[matrix.indices]
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def laplacian(weights: Any) -> tuple[Any, Array]:
-    """Return L = D - W and the degrees."""
+    """Return L = D - W and the degrees, of a sparse, dense or torch matrix W."""
     if is_tensor(weights):
         degrees = on_device.row_sums(weights)
         return on_device.Laplacian(weights, degrees), degrees
     degrees = np.asarray(weights.sum(axis=1)).ravel()
+    if isinstance(weights, np.ndarray):
+        matrix = -weights
+        np.fill_diagonal(matrix, degrees - weights.diagonal())
+        return matrix, degrees
     return (sp.diags_array(degrees) - weights).tocsr(), degrees

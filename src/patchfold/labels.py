@@ -51,7 +51,7 @@ def encode_labels(y: Any, n_samples: int, estimator_name: str) -> np.ndarray:
     known = given[~unlabelled]
     if known.size:
         check_classification_targets(known)
-    codes = np.full(n_samples, UNLABELLED)
+    codes = np.full(n_samples, UNLABELLED, dtype=np.int32)
     codes[~unlabelled] = np.unique(known, return_inverse=True)[1]
     return codes
 
@@ -181,6 +181,8 @@ def apply_label_rule(
     xp = array_namespace(values.label_free)
     labelled = (source != UNLABELLED) & (target != UNLABELLED)
     by_class = xp.where(source == target, within, between)
+    if bool(xp.all(labelled)):
+        return by_class
     return xp.where(labelled, by_class, values.label_free)
 
 

@@ -59,6 +59,8 @@ def moments_of_most(
     n_points = n_neighbors + int(include_center)
     origin = np.median(X, axis=0)
     row, column = np.triu_indices(m)
+    place = np.empty((m, m), dtype=np.intp)  # of an entry among the packed ones
+    place[row, column] = place[column, row] = np.arange(row.size)
 
     def with_products(gaps: np.ndarray) -> np.ndarray:
         return np.concatenate([gaps, gaps[:, row] * gaps[:, column]], axis=1)
@@ -69,7 +71,8 @@ def moments_of_most(
 
     def add_up(block: slice) -> None:
         inside = np.zeros((block.stop - block.start, n), dtype=X.dtype)
-        np.put_along_axis(inside, indices[block], 1, axis=1)
+        starts = n * np.arange(inside.shape[0])
+        inside.reshape(-1)[indices[block] + starts[:, None]] = 1
         sums = inside @ terms
         if include_center:
             sums += with_products(centers[block] - origin)
@@ -77,8 +80,7 @@ def moments_of_most(
         mean[block] = origin + offset
         packed = sums[:, m:] - sums[:, row] * offset[:, column]
         packed /= max(n_points - 1, 1)
-        covariance[block, row, column] = packed
-        covariance[block, column, row] = packed
+        covariance[block] = packed[:, place]
 
-    map_blocks(add_up, n_patches, 8 * (3 * n + 3 * terms.shape[1]), n_jobs)
+    map_blocks(add_up, n_patches, 8 * (6 * n + 6 * terms.shape[1]), n_jobs)
     return mean, covariance

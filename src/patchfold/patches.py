@@ -18,6 +18,7 @@ import numpy as np
 
 from ._arrays import Array, array_namespace, identity_like
 from ._blocks import fill_blocks, map_blocks
+from ._native_pairs import moments_of_patches
 from .covariance import CovarianceModel, Shapes
 from .exceptions import DegeneratePatchWarning, SingularPatchError, warn
 from .moments import moments_of_most
@@ -188,6 +189,12 @@ def fit_patches(
 
     def fit(block: slice) -> tuple[Array, ...]:
         rows = indices[block, :]
+        if by_sums:
+            ours = centers[block, ...]
+            found = moments_of_patches(ours, X, rows, include_center)
+            if found is not None:
+                total = np.trace(found[1], axis1=1, axis2=2)
+                return found[0], None, *model.of_covariances(found[1], total, n_points)
         flat = xp.reshape(rows, (-1,))
         points = xp.reshape(xp.take(X, flat, axis=0), (*rows.shape, m))
         if include_center:

@@ -75,10 +75,10 @@ def search_within(
         row, column, exact = row[inside], column[inside], exact[inside]
         counts = np.bincount(row, minlength=squared.shape[0])
         columns, far = in_rows(row, column, exact, squared.shape[0])
-        order = nearest_first(far, far.shape[1])
+        order, far = nearest_first(far, far.shape[1])
         kept = np.arange(far.shape[1]) < counts[:, None]
         columns = np.take_along_axis(columns, order, axis=1)[kept]
-        return columns, np.take_along_axis(far, order, axis=1)[kept], counts
+        return columns, far[kept], counts
 
     found = map_blocks(search, queries.shape[0], 6 * 8 * X.shape[0], n_jobs)
     parts = zip(*found, strict=True)

@@ -115,7 +115,14 @@ VERSUS = (
         lasts=(4, 4),
     ),
     Versus(
-        "klap, m=12, K=.75n", "klap", "klap, a loop", 800, 1 / 500, None, lasts=(52, 0)
+        "klap, m=12, K=.75n",
+        "klap",
+        "klap, a loop",
+        800,
+        1 / 500,
+        None,
+        2,
+        lasts=(104, 0),
     ),
     Versus("PatchIsomap", "PatchIsomap", "Isomap", 8000, 0.5, 3000, lasts=(24, 4.5)),
     Versus(

@@ -243,9 +243,9 @@ class PatchEmbedding(
     def _place(self, links: Links, X: Array) -> Array:
         raise NotImplementedError
 
-    def _components(self, pairs: Pairs) -> Components:
+    def _components(self, pairs: Pairs, weak: Components) -> Components:
         """Find the parts of the graph that the embedding needs to be one."""
-        return weak_components(pairs)
+        return weak
 
     def _is_precomputed(self) -> bool:
         return isinstance(self.dissimilarity, str) and (
@@ -322,11 +322,12 @@ class PatchEmbedding(
         return EdgeList(pairs, apply_label_rule(self.label_rule, values, *ends))
 
     def _connect(self, pairs: Pairs, X: Any) -> Pairs:
-        self.n_connected_components_ = weak_components(pairs).count
+        weak = weak_components(pairs)
+        self.n_connected_components_ = weak.count
         removed = get_label_rule(self.label_rule).removes_edges
         return join_components(
             pairs,
-            self._components(pairs),
+            self._components(pairs, weak),
             X,
             n_neighbors=self.n_neighbors_,
             radius=self.radius,

@@ -10,7 +10,7 @@ import numpy as np
 from .._arrays import Array, array_namespace
 from .._types import EdgeList, Links
 from .._validation import Float, Integer, OneOf
-from ..graph import edge_weights, laplacian
+from ..graph import edge_weights, fill_in, laplacian
 from ..objectives import DECAYS
 from ..solvers.gradient import (
     Objective,
@@ -217,7 +217,7 @@ class CauchyEmbedding(PatchEmbedding):
             self.kernel_width_ = float(self.kernel_width)
         weights, self._zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
-        matrix, degrees = laplacian(self.affinity_)
+        matrix, degrees = laplacian(fill_in(self.affinity_))
         _, start = smallest_eigenpairs(
             matrix,
             self.n_components,

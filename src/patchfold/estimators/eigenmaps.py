@@ -7,7 +7,13 @@ from typing import Any, ClassVar
 from .._arrays import Array, array_namespace
 from .._types import EdgeList, Links
 from .._validation import Float, Integer, Nothing, OneOf
-from ..graph import edge_weights, laplacian, resolve_width, scale_both_sides
+from ..graph import (
+    edge_weights,
+    fill_in,
+    laplacian,
+    resolve_width,
+    scale_both_sides,
+)
 from ..solvers.nystrom import nystrom
 from ..solvers.random_walk import walk_coordinates
 from ..solvers.spectral import smallest_eigenpairs
@@ -193,7 +199,7 @@ class PatchEigenmaps(PatchEmbedding):
         self.kernel_width_ = resolve_width(self.kernel_width, edges.length)
         weights, self._zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
-        matrix, degrees = laplacian(self.affinity_)
+        matrix, degrees = laplacian(fill_in(self.affinity_))
         walk = self.laplacian == "random_walk"
         xp = array_namespace(degrees)
         roots = xp.sqrt(degrees) if walk else xp.ones_like(degrees)

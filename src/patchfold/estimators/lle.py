@@ -171,7 +171,7 @@ class PatchLLE(PatchEmbedding):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _components(self, pairs: Pairs) -> Components:
+    def _components(self, pairs: Pairs, weak: Components) -> Components:
         return closed_components(pairs)
 
     def _weights(self, X: Array, row: Array, column: Array, length: Array) -> Array:

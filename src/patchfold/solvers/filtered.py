@@ -10,6 +10,7 @@ takes the time of Lanczos, and rows can be shared among threads.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -71,10 +72,10 @@ PART = "eigenvectors"
 Pairs = tuple[np.ndarray, np.ndarray]
 
 
-def suits_filter(matrix: sp.csr_array) -> bool:
+def suits_filter(matrix: Any) -> bool:
     """Say whether a matrix is large and sparse enough for it to pay."""
     n = matrix.shape[0]
-    return n > FEW and matrix.nnz <= CROWDED * n
+    return n > FEW and sp.issparse(matrix) and matrix.nnz <= CROWDED * n
 
 
 def filtered_eigenpairs(

@@ -83,7 +83,7 @@ def smallest_eigenpairs(
 
     Parameters
     ----------
-    matrix : sparse array (n, n), or Laplacian on a device
+    matrix : sparse or dense array (n, n), or Laplacian on a device
         Symmetric and positive semi-definite.
     n_components : int
         How many eigenpairs.
@@ -170,23 +170,27 @@ def _on_device(
     return move(found, home)
 
 
-def _without_traces(matrix: sp.csr_array, size: float) -> sp.csr_array:
+def _without_traces(matrix: Any, size: float) -> Any:
     """Return the matrix with entries far below rounding as zeros.
 
     Products of the smallest numbers take a processor a hundred times as long.
     """
-    trace = np.abs(matrix.data) < TRACE * size
+    entries = matrix.data if sp.issparse(matrix) else matrix
+    trace = (np.abs(entries) < TRACE * size) & (entries != 0)
     if not trace.any():
         return matrix
-    data = np.where(trace, 0.0, matrix.data)
+    data = np.where(trace, 0.0, entries)
+    if entries is matrix:
+        return data
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _solve_dense(
-    matrix: sp.csr_array, n_components: int, null: np.ndarray, size: float
+    matrix: Any, n_components: int, null: np.ndarray, size: float
 ) -> Pairs:
     """Find the bottom eigenpairs with the null vector moved to the top."""
-    dense = matrix.toarray() + 2 * size * np.outer(null, null)
+    whole = matrix.toarray() if sp.issparse(matrix) else matrix
+    dense = whole + 2 * size * np.outer(null, null)
     values, vectors = eigh(dense, subset_by_index=[0, n_components - 1])
     _check(matrix, values, vectors, size)
     return values, vectors
@@ -263,7 +267,7 @@ def _leading(small: np.ndarray, n_components: int) -> Pairs:
 
 
 def _iterate(
-    matrix: sp.csr_array,
+    matrix: Any,
     n_components: int,
     null: np.ndarray,
     size: float,
@@ -297,7 +301,7 @@ def _iterate(
 
 
 def _from_above(
-    matrix: sp.csr_array,
+    matrix: Any,
     n_components: int,
     null: np.ndarray,
     size: float,
@@ -307,8 +311,6 @@ def _from_above(
     if n_components >= null.size - 2:
         raise RuntimeError("Lanczos cannot find all but one of the eigenvectors")
     middle = matrix.diagonal().mean()
-    if matrix.nnz > null.size**2 // 2:  # takes no more room, and no indices
-        matrix = matrix.toarray()
 
     def apply(vector: np.ndarray) -> np.ndarray:
         return size * vector - matrix @ vector - null * (middle * (null @ vector))
@@ -323,7 +325,7 @@ def _from_above(
 
 
 def _inverse_iteration(
-    matrix: sp.csr_array,
+    matrix: Any,
     n_components: int,
     null: np.ndarray,
     size: float,
@@ -332,7 +334,7 @@ def _inverse_iteration(
     """Lanczos on P (M + δI)⁻¹ P, where P takes the null vector out."""
     n = matrix.shape[0]
     shift = SHIFT * size
-    factor = factorize((matrix + shift * sp.eye_array(n)).tocsc(), pivot=0.0)
+    factor = factorize(sp.csc_array(matrix + shift * sp.eye_array(n)), pivot=0.0)
 
     def solve(vector: np.ndarray) -> np.ndarray:
         solved = factor.solve(vector - null * (null @ vector))

@@ -1,0 +1,43 @@
+/* What the files of the loops share. */
+
+#ifndef PATCHFOLD_LOOPS_H
+#define PATCHFOLD_LOOPS_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One build for every x86: the loader picks what the processor can do. */
+#if !defined(__x86_64__) || !defined(__GLIBC__) || defined(__clang__)
+#define EVERY_PROCESSOR
+#elif __GNUC__ >= 12
+#define EVERY_PROCESSOR \
+    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define EVERY_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+
+/* Sixteen floats, or eight doubles, computed with at once. */
+typedef float Floats __attribute__((vector_size(64), aligned(4)));
+typedef double Doubles __attribute__((vector_size(64), aligned(8)));
+typedef int32_t Ints __attribute__((vector_size(64), aligned(4)));
+typedef int64_t Longs __attribute__((vector_size(64), aligned(8)));
+#define N_FLOATS 16
+#define N_DOUBLES 8
+
+/* In _pairs.c. */
+PyObject *moments_of_patches(PyObject *self, PyObject *args);
+PyObject *principal_directions(PyObject *self, PyObject *args);
+PyObject *turns_of_pairs(PyObject *self, PyObject *args);
+PyObject *all_squared_gaps(PyObject *self, PyObject *args);
+PyObject *keys_of_rows(PyObject *self, PyObject *args);
+PyObject *read_keys(PyObject *self, PyObject *args);
+PyObject *unite_relations(PyObject *self, PyObject *args);
+PyObject *mirror_edges(PyObject *self, PyObject *args);
+
+#endif

@@ -1,0 +1,182 @@
+"""Loops in C over the pairs of a nearly complete graph (`_pairs.c`), and arrays.
+
+As in `_native.py`, each function says in NumPy or SciPy what it computes, and that runs
+where nothing is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._native import _aligned, _as, _is_plain, loops
+
+SMALL = 16
+"""Matrices up to this size are solved eight at a time."""
+
+LANES = 32
+"""Patches whose directions are compared with those of another one at once."""
+
+
+def all_squared_gaps(queries: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Return |queries[i] - X[j]|² for all pairs, (q, n), feature by feature."""
+    features = np.ascontiguousarray(X.T)
+    if loops() is None or features.dtype != np.float64 or not _is_plain(queries):
+        squared = np.zeros((queries.shape[0], X.shape[0]))
+        for ours, theirs in zip(queries.T, features, strict=True):
+            gap = ours[:, None] - theirs
+            gap *= gap
+            squared += gap
+        return squared
+    squared = np.empty((queries.shape[0], X.shape[0]))
+    loops().all_squared_gaps(queries, features, squared, *X.shape)
+    return squared
+
+
+def keys_of_rows(numbers: np.ndarray, dropped: int, bits: int) -> np.ndarray | None:
+    """Return `_ranking.tie_keys` of numbers >= 0, each with its place in the row below.
+
+    Keys lose their last `dropped` binary digits, places take `bits`. None if arrays
+    must do it.
+    """
+    if loops() is None or not _is_plain(numbers):
+        return None
+    keys = np.empty(numbers.shape, np.uint64)
+    if keys.size:
+        loops().keys_of_rows(numbers, keys, numbers.shape[1], dropped, bits)
+    return keys
+
+
+def read_keys(
+    keys: np.ndarray, numbers: np.ndarray, count: int, bits: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and numbers of the first `count` sorted keys of each row."""
+    if loops() is None or not _is_plain(numbers):
+        places = (keys[:, :count] & np.uint64((1 << bits) - 1)).view(np.int64)
+        return places, np.take_along_axis(numbers, places, axis=1)
+    places = np.empty((keys.shape[0], count), np.int64)
+    found = np.empty(places.shape)
+    loops().read_keys(keys, numbers, places, found, keys.shape[1], count, bits)
+    return places, found
+
+
+def moments_of_patches(
+    centers: Any, X: Any, indices: np.ndarray, include_center: bool
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return means (q, m) and covariances (q, m, m), divisor "points - 1", of patches.
+
+    None if arrays must find them, as `patches.fit_patches` does.
+    """
+    if loops() is None or not (_is_plain(centers) and _is_plain(X)):
+        return None
+    mean = np.empty(centers.shape)
+    covariance = np.empty((*centers.shape, centers.shape[1]))
+    near = _as(indices, np.int64)
+    sizes = indices.shape[1], X.shape[1], int(include_center)
+    if mean.size:
+        loops().moments_of_patches(centers, X, near, mean, covariance, *sizes)
+    return mean, covariance
+
+
+def principal_directions(matrices: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return eigenvalues (n, m), descending, and eigenvectors as rows (n, m, m).
+
+    Of small matrices; None where LAPACK must find them.
+    """
+    if loops() is None or not _is_plain(matrices) or matrices.shape[-1] > SMALL:
+        return None
+    variances, directions = np.empty(matrices.shape[:2]), np.empty(matrices.shape)
+    sizes = matrices.shape[:2]
+    found = loops().principal_directions(matrices, variances, directions, *sizes)
+    return (variances, directions) if found else None
+
+
+def turns_of_pairs(
+    left: tuple[Any, ...], right: tuple[Any, ...], near: float
+) -> Callable[..., None] | None:
+    """Make ready to do what `curvature.compare_directions` does, of many listed pairs.
+
+    Parameters
+    ----------
+    left, right : (directions, which of them count)
+        Patches, as `curvature.describe_directions` returns them.
+    near : float
+        Angles with a larger cosine are measured by their chord.
+
+    Returns
+    -------
+    callable or None
+        Takes places in both and three arrays, and writes the mean curvature, the
+        smallest and the sum of the largest there; fast where places ascend and are
+        dense. None if arrays must do it.
+    """
+    parts = *left, *right
+    if loops() is None or any(
+        not isinstance(part, np.ndarray) or part.dtype != np.float64 for part in parts
+    ):
+        return None
+    plain = [_as(part, np.float64) for part in parts]
+    sides = [_side_by_side(part) for part in plain[2:]]
+    sizes = left[0].shape[1:]
+
+    def write(row: np.ndarray, column: np.ndarray, *out: np.ndarray) -> None:
+        pairs = _as(row, np.int64), _as(column, np.int64)
+        loops().turns_of_pairs(*plain, *sides, *pairs, *out, *sizes, near)
+
+    return write
+
+
+def _side_by_side(rows: np.ndarray) -> np.ndarray:
+    """Return arrays in groups of `LANES`, number by number; zeros fill the last."""
+    flat = rows.reshape(rows.shape[0], -1)
+    filled = np.zeros((-(-flat.shape[0] // LANES) * LANES, flat.shape[1]))
+    filled[: flat.shape[0]] = flat
+    return _aligned(filled.reshape(-1, LANES, flat.shape[1]).transpose(0, 2, 1))
+
+
+def mirror_edges(
+    n: int, source: np.ndarray, target: np.ndarray, values: np.ndarray
+) -> sp.csr_array:
+    """Return the symmetric sparse matrix of edges, zeros stored, rows ascending.
+
+    Edges are sorted by (source, target), source < target.
+    """
+    kind = np.int32 if max(n, 2 * source.size) < 2**31 else np.int64
+    if loops() is None or kind is np.int64 or values.dtype != np.float64:
+        counts = np.bincount(source, minlength=n)
+        pointer = np.concatenate([[0], np.cumsum(counts)]).astype(kind)
+        above = sp.csr_array((values, target.astype(kind), pointer), shape=(n, n))
+        turned = above.tocsc()
+        parts = turned.data, turned.indices, turned.indptr
+        # A row is what is left of the diagonal, then what is right of it.
+        both = sp.hstack([sp.csr_array(parts, shape=(n, n)), above], format="csr")
+        column = both.indices
+        np.subtract(column, n, out=column, where=column >= n)
+        return sp.csr_array((both.data, column, both.indptr), shape=(n, n))
+    pointer, column = np.empty(n + 1, kind), np.empty(2 * source.size, kind)
+    data = np.empty(2 * source.size)
+    edges = _as(source, np.int64), _as(target, np.int64), _as(values, np.float64)
+    loops().mirror_edges(*edges, pointer, column, data)
+    return sp.csr_array((data, column, pointer), shape=(n, n))
+
+
+def unite_relations(
+    n: int, row: np.ndarray, column: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """List the pairs of which either is the other's neighbour, source < target, sorted.
+
+    In a table of all pairs: for relations of many of them.
+    """
+    table = np.zeros((n, n), dtype=bool)
+    if loops() is None:
+        table[row, column] = True
+        table |= table.T
+        source, target = np.nonzero(np.triu(table, k=1))
+        return source, target
+    source, target = np.empty((2, row.size + 1), np.int64)
+    relation = _as(row, np.int64), _as(column, np.int64)
+    count = loops().unite_relations(table, *relation, source, target, n)
+    return source[:count], target[:count]
