@@ -24,6 +24,9 @@ MANY = 8
 QUERIES = 4096
 """So many queries are searched in one go beyond that."""
 
+WORTH = 4_000_000
+"""Distances that are worth a thread."""
+
 FEATURES = 100
 """Up to this many features, loops in single precision are faster than products."""
 
@@ -131,7 +134,8 @@ def _by_loops(
         column[block] = np.sort(sample, axis=1)
         reach[block] = squared.max(axis=1)
 
-    map_blocks(search, ours.shape[0], 0, n_jobs, step=QUERIES // 8)
+    step = max(QUERIES // 8, WORTH // X.shape[0])
+    map_blocks(search, ours.shape[0], 0, n_jobs, step=step)
     # Each coordinate is rounded, then each difference, square and sum.
     largest = np.linalg.norm(points, axis=1).max()
     with np.errstate(over="ignore"):  # too far for single precision: not settled

@@ -109,8 +109,7 @@ def mean_variance(X: Array) -> float:
     # From the first sample, so that a constant column varies by exactly nothing.
     gaps = X - X[:1, :]
     gaps = gaps - xp.mean(gaps, axis=0)
-    gaps = xp.reshape(gaps, (-1,))
-    variance = float(xp.vecdot(gaps, gaps)) / gaps.shape[0]
+    variance = float(xp.mean(gaps * gaps))
     return variance if variance > 0 else 1.0
 
 
