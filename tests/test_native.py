@@ -358,3 +358,14 @@ def test_moments_of_patches(in_arrays, m, include_center):
     np.testing.assert_array_equal(found.dense, found.dense.transpose(0, 2, 1))
     if not include_center:
         assert (found.dense[7] == 0).all()  # of identical points
+
+
+@needs_loops
+@pytest.mark.parametrize(("r", "m"), [(1, 1), (3, 5), (16, 20), (4, 8), (7, 13)])
+def test_products_of_factors_are_packed_covariances(r, m):
+    rng = np.random.default_rng(0)
+    factors, noise = rng.normal(size=(9, r, m)), rng.random(9)
+    packed = _native_pairs.packed_products(factors, noise)
+    whole = factors.transpose(0, 2, 1) @ factors + noise[:, None, None] * np.eye(m)
+    row, column = np.triu_indices(m)
+    np.testing.assert_allclose(packed, whole[:, row, column], rtol=1e-13, atol=1e-13)

@@ -714,6 +714,7 @@ static PyMethodDef methods[] = {
     {"squared_gaps", squared_gaps, METH_VARARGS, "Squared distances of pairs."},
     {"search_cells", search_cells, METH_VARARGS, "Nearest samples in near cells."},
     {"moments_of_patches", moments_of_patches, METH_VARARGS, "Means, covariances."},
+    {"packed_products", packed_products, METH_VARARGS, "Covariances of factors."},
     {"principal_directions", principal_directions, METH_VARARGS, "Of small matrices."},
     {"turns_of_pairs", turns_of_pairs, METH_VARARGS, "Curvatures of listed pairs."},
     {"all_squared_gaps", all_squared_gaps, METH_VARARGS, "Squared distances to all."},
@@ -731,7 +732,7 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__loops(void)
 {
     PyObject *loops = PyModule_Create(&module);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 4) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 5) < 0)
         Py_CLEAR(loops);
     return loops;
 }

@@ -32,6 +32,7 @@ typedef int64_t Longs __attribute__((vector_size(64), aligned(8)));
 
 /* In _pairs.c. */
 PyObject *moments_of_patches(PyObject *self, PyObject *args);
+PyObject *packed_products(PyObject *self, PyObject *args);
 PyObject *principal_directions(PyObject *self, PyObject *args);
 PyObject *turns_of_pairs(PyObject *self, PyObject *args);
 PyObject *all_squared_gaps(PyObject *self, PyObject *args);

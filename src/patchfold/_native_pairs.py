@@ -81,6 +81,21 @@ def moments_of_patches(
     return mean, covariance
 
 
+def packed_products(factors: Any, noise: Any) -> np.ndarray | None:
+    """Return AᵀA + ε I, packed, of factors A (n, r, m) and noises ε (n,).
+
+    (n, m (m + 1) / 2), upper triangles row by row; None if arrays must find them, as
+    `Patches.covariance` and a look at the upper triangle do.
+    """
+    if loops() is None or not (_is_plain(factors) and _is_plain(noise)):
+        return None
+    n, r, m = factors.shape
+    packed = np.empty((n, m * (m + 1) // 2))
+    if packed.size:
+        loops().packed_products(factors, noise, packed, r, m)
+    return packed
+
+
 def principal_directions(matrices: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """Return eigenvalues (n, m), descending, and eigenvectors as rows (n, m, m).
 

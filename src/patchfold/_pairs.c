@@ -43,13 +43,11 @@ static void centre_points(const Moments *s, Py_ssize_t n_points)
 
 #define ROWS 4 /* of a covariance, summed at once: one sum alone would wait for itself */
 
-/* Rows of the covariance from `f` on, from the diagonal on, and the columns below. */
+/* Sums of products of feature `f`, and of the three after it, with all from `f` on. */
 EVERY_PROCESSOR
-static void multiply_points(const Moments *s, Py_ssize_t n_points, Py_ssize_t f,
-                            double *covariance)
+static void multiply_points(const Moments *s, Py_ssize_t n_points, Py_ssize_t f)
 {
-    Py_ssize_t m = s->m, wide = s->wide;
-    double divisor = n_points > 1 ? (double)(n_points - 1) : 1;
+    Py_ssize_t wide = s->wide;
     for (Py_ssize_t w = f / N_DOUBLES; w < wide; w++) {
         Doubles sum0 = {0}, sum1 = {0}, sum2 = {0}, sum3 = {0};
         const Doubles *point = s->gaps;
@@ -60,13 +58,20 @@ static void multiply_points(const Moments *s, Py_ssize_t n_points, Py_ssize_t f,
             sum2 += ours[2] * point[w];
             sum3 += ours[3] * point[w];
         }
-        s->sums[w] = sum0 / divisor, s->sums[wide + w] = sum1 / divisor;
-        s->sums[2 * wide + w] = sum2 / divisor, s->sums[3 * wide + w] = sum3 / divisor;
+        s->sums[w] = sum0, s->sums[wide + w] = sum1;
+        s->sums[2 * wide + w] = sum2, s->sums[3 * wide + w] = sum3;
     }
-    for (Py_ssize_t row = f; row < m && row < f + ROWS; row++) {
-        const double *sums = (const double *)(s->sums + (row - f) * wide);
-        for (Py_ssize_t g = row; g < m; g++)
-            covariance[row * m + g] = covariance[g * m + row] = sums[g];
+}
+
+static void write_covariance(const Moments *s, Py_ssize_t n_points, double *covariance)
+{
+    double divisor = n_points > 1 ? (double)(n_points - 1) : 1;
+    for (Py_ssize_t row = 0; row < s->m; row++) {
+        if (row % ROWS == 0)
+            multiply_points(s, n_points, row);
+        const double *sums = (const double *)(s->sums + row % ROWS * s->wide);
+        for (Py_ssize_t g = row; g < s->m; g++)
+            covariance[row * s->m + g] = covariance[g * s->m + row] = sums[g] / divisor;
     }
 }
 
@@ -91,8 +96,7 @@ PyObject *moments_of_patches(PyObject *self, PyObject *args)
             centre_points(&s, n_points);
             for (Py_ssize_t f = 0; f < s.m; f++)
                 s.mean[i * s.m + f] = first[f] + ((double *)s.sums)[f];
-            for (Py_ssize_t f = 0; f < s.m; f += ROWS)
-                multiply_points(&s, n_points, f, s.covariance + i * s.m * s.m);
+            write_covariance(&s, n_points, s.covariance + i * s.m * s.m);
         }
         Py_END_ALLOW_THREADS
     }
@@ -103,6 +107,46 @@ PyObject *moments_of_patches(PyObject *self, PyObject *args)
     PyBuffer_Release(&indices);
     PyBuffer_Release(&mean);
     PyBuffer_Release(&covariance);
+    if (!room)
+        return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+/* AᵀA + ε I of factors A, (r, m) each, packed: upper triangles row by row. */
+PyObject *packed_products(PyObject *self, PyObject *args)
+{
+    Py_buffer factors, noise, out;
+    Py_ssize_t n_points;
+    Moments s = {0};
+    if (!PyArg_ParseTuple(args, "y*y*w*nn", &factors, &noise, &out, &n_points, &s.m))
+        return NULL;
+    const double *factor = factors.buf, *ridge = noise.buf;
+    double *packed = out.buf;
+    Py_ssize_t n = noise.len / (Py_ssize_t)sizeof(double);
+    s.wide = (s.m + N_DOUBLES - 1) / N_DOUBLES;
+    s.gaps = calloc((size_t)((n_points + ROWS) * s.wide), sizeof(Doubles));
+    s.sums = s.gaps + n_points * s.wide;
+    if (s.gaps != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t i = 0; i < n; i++) {
+            for (Py_ssize_t p = 0; p < n_points; p++, factor += s.m)
+                memcpy(s.gaps + p * s.wide, factor, sizeof(double) * (size_t)s.m);
+            for (Py_ssize_t row = 0; row < s.m; row++) {
+                if (row % ROWS == 0)
+                    multiply_points(&s, n_points, row);
+                const double *sums = (const double *)(s.sums + row % ROWS * s.wide);
+                *packed++ = sums[row] + ridge[i];
+                for (Py_ssize_t g = row + 1; g < s.m; g++)
+                    *packed++ = sums[g];
+            }
+        }
+        Py_END_ALLOW_THREADS
+    }
+    int room = s.gaps != NULL;
+    free(s.gaps);
+    PyBuffer_Release(&factors);
+    PyBuffer_Release(&noise);
+    PyBuffer_Release(&out);
     if (!room)
         return PyErr_NoMemory();
     Py_RETURN_NONE;

@@ -15,6 +15,7 @@ import numpy as np
 from ._arrays import Array, array_namespace
 from ._blocks import fill_blocks
 from ._native import invert_packed
+from ._native_pairs import packed_products
 from .patches import Patches, check_invertible, identity_like
 
 Description = tuple[Array, ...]
@@ -62,12 +63,16 @@ def describe_kl(patches: Patches) -> Description:
 def _describe_dense(patches: Patches, block: slice) -> Description:
     """Return Σ and Σ⁻¹ packed."""
     xp = array_namespace(patches.mean)
-    covariance = patches.rows(block).covariance
-    packed = _pack(covariance)
+    some = patches.rows(block)
+    packed = None
+    if some.factor is not None:
+        packed = packed_products(some.factor, some.noise)
+    if packed is None:
+        packed = _pack(some.covariance)
     inverted = invert_packed(packed)
     if inverted is not None:
         return packed, inverted
-    precision = xp.linalg.inv(covariance)
+    precision = xp.linalg.inv(some.covariance)
     both = _pack(precision) + _pack(precision, lower=True)
     row, column = _upper_triangle(precision)
     on_diagonal = xp.astype(row == column, both.dtype)
