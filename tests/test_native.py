@@ -361,6 +361,20 @@ def test_moments_of_patches(in_arrays, m, include_center):
 
 
 @needs_loops
+@pytest.mark.parametrize("include_center", [False, True])
+@pytest.mark.parametrize("covariance", ["full", "diagonal", "robust"])
+def test_factors_of_patches(in_arrays, covariance, include_center):
+    rng = np.random.default_rng(0)
+    X, near = rng.normal(size=(50, 13)) + 1e3, rng.integers(0, 50, (50, 6))
+    settings = {"include_center": include_center, "covariance": covariance}
+    found = fit_patches(X, X, near, **settings)
+    in_arrays()
+    expected = fit_patches(X, X, near, **settings)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-14)
+    np.testing.assert_allclose(found.covariance, expected.covariance, atol=1e-11)
+
+
+@needs_loops
 @pytest.mark.parametrize(("r", "m"), [(1, 1), (3, 5), (16, 20), (4, 8), (7, 13)])
 def test_products_of_factors_are_packed_covariances(r, m):
     rng = np.random.default_rng(0)

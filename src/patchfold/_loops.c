@@ -732,7 +732,7 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__loops(void)
 {
     PyObject *loops = PyModule_Create(&module);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 5) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 6) < 0)
         Py_CLEAR(loops);
     return loops;
 }

@@ -64,21 +64,22 @@ def read_keys(
 
 
 def moments_of_patches(
-    centers: Any, X: Any, indices: np.ndarray, include_center: bool
+    centers: Any, X: Any, indices: np.ndarray, include_center: bool, *, factored: bool
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return means (q, m) and covariances (q, m, m), divisor "points - 1", of patches.
 
+    `factored` gives the points from their mean, (q, points, m), instead of covariances.
     None if arrays must find them, as `patches.fit_patches` does.
     """
     if loops() is None or not (_is_plain(centers) and _is_plain(X)):
         return None
+    (q, m), k = centers.shape, indices.shape[1]
     mean = np.empty(centers.shape)
-    covariance = np.empty((*centers.shape, centers.shape[1]))
-    near = _as(indices, np.int64)
-    sizes = indices.shape[1], X.shape[1], int(include_center)
+    shapes = np.empty((q, k + int(include_center) if factored else m, m))
+    near, flags = _as(indices, np.int64), (int(include_center), int(factored))
     if mean.size:
-        loops().moments_of_patches(centers, X, near, mean, covariance, *sizes)
-    return mean, covariance
+        loops().moments_of_patches(centers, X, near, mean, shapes, k, m, *flags)
+    return mean, shapes
 
 
 def packed_products(factors: Any, noise: Any) -> np.ndarray | None:

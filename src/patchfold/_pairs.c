@@ -7,7 +7,6 @@
 typedef struct {
     const double *centers, *X;
     const int64_t *indices;
-    double *mean, *covariance;
     Py_ssize_t k, m, wide; /* neighbours; features; the same in Doubles */
     int include_center;
     Doubles *gaps, *sums; /* scratch: points from their first; rows of sums */
@@ -75,16 +74,26 @@ static void write_covariance(const Moments *s, Py_ssize_t n_points, double *cova
     }
 }
 
+static void write_centred(const Moments *s, Py_ssize_t n_points, double *centred)
+{
+    for (Py_ssize_t p = 0; p < n_points; p++)
+        memcpy(centred + p * s->m, s->gaps + p * s->wide,
+               sizeof(double) * (size_t)s->m);
+}
+
+/* Means of patches, and either their covariances or, if `factored`, the points
+   themselves, from the means. */
 PyObject *moments_of_patches(PyObject *self, PyObject *args)
 {
-    Py_buffer centers, X, indices, mean, covariance;
+    Py_buffer centers, X, indices, mean, out;
+    int factored;
     Moments s;
-    if (!PyArg_ParseTuple(args, "y*y*y*w*w*nni", &centers, &X, &indices, &mean,
-                          &covariance, &s.k, &s.m, &s.include_center))
+    if (!PyArg_ParseTuple(args, "y*y*y*w*w*nnii", &centers, &X, &indices, &mean, &out,
+                          &s.k, &s.m, &s.include_center, &factored))
         return NULL;
     s.centers = centers.buf, s.X = X.buf, s.indices = indices.buf;
-    s.mean = mean.buf, s.covariance = covariance.buf;
     s.wide = (s.m + N_DOUBLES - 1) / N_DOUBLES;
+    double *means = mean.buf, *shapes = out.buf;
     Py_ssize_t n = mean.len / (Py_ssize_t)sizeof(double) / s.m;
     Py_ssize_t n_points = s.k + s.include_center;
     s.gaps = calloc((size_t)((n_points + ROWS) * s.wide), sizeof(Doubles));
@@ -95,8 +104,11 @@ PyObject *moments_of_patches(PyObject *self, PyObject *args)
             const double *first = gather_points(&s, i);
             centre_points(&s, n_points);
             for (Py_ssize_t f = 0; f < s.m; f++)
-                s.mean[i * s.m + f] = first[f] + ((double *)s.sums)[f];
-            write_covariance(&s, n_points, s.covariance + i * s.m * s.m);
+                means[i * s.m + f] = first[f] + ((double *)s.sums)[f];
+            if (factored)
+                write_centred(&s, n_points, shapes + i * n_points * s.m);
+            else
+                write_covariance(&s, n_points, shapes + i * s.m * s.m);
         }
         Py_END_ALLOW_THREADS
     }
@@ -106,7 +118,7 @@ PyObject *moments_of_patches(PyObject *self, PyObject *args)
     PyBuffer_Release(&X);
     PyBuffer_Release(&indices);
     PyBuffer_Release(&mean);
-    PyBuffer_Release(&covariance);
+    PyBuffer_Release(&out);
     if (!room)
         return PyErr_NoMemory();
     Py_RETURN_NONE;

@@ -188,9 +188,13 @@ def fit_patches(
 
     def fit(block: slice) -> tuple[Array, ...]:
         rows = indices[block, :]
-        if by_sums:
+        if not (keep_points or model.covariance == "robust"):
             ours = centers[block, ...]
-            found = moments_of_patches(ours, X, rows, include_center)
+            found = moments_of_patches(
+                ours, X, rows, include_center, factored=not by_sums
+            )
+            if found is not None and not by_sums:
+                return found[0], None, *model.of_points(found[1])
             if found is not None:
                 total = np.trace(found[1], axis1=1, axis2=2)
                 return found[0], None, *model.of_covariances(found[1], total, n_points)
