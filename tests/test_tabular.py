@@ -206,6 +206,13 @@ class TestReading:
         with pytest.raises(ValueError, match="neither a file nor a dataset"):
             read_source("no-such-set")
 
+    def test_a_folder_does_not_hide_the_dataset_of_its_name(
+        self, tmp_path, monkeypatch
+    ):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "parity5").mkdir()
+        assert read_source("parity5").frame.shape == (32, 6)
+
 
 class TestColumns:
     def test_each_column_has_one_role(self, frame):

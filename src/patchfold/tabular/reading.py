@@ -70,7 +70,7 @@ def read_source(text: str | os.PathLike[str]) -> Source:
     ((32, 6), 'target')
     """
     path = Path(text)
-    if path.exists() or _reader(path) is not None:
+    if (path.exists() and not path.is_dir()) or _reader(path) is not None:
         return Source(path.name, read_table(path))
     try:
         dataset = load(str(text))
