@@ -442,7 +442,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "{out}/none.csv --out={out}/e.csv": ("none.csv does not exist",),
         "irises --out={out}/e.csv": ("neither a file nor a dataset", "datasets"),
         "../iris --out={out}/e.csv": ("neither a file nor a dataset", "datasets"),
-        "{out} --out={out}/e.csv": ("the name must end in .csv",),
+        "{out} --out={out}/e.csv": ("neither a file nor a dataset", "datasets"),
     },
     COMPARE: {
         "--neighbors=0": (*PARSED, "--neighbors", "'0'"),
