@@ -219,3 +219,17 @@ def test_a_sample_on_a_thread_lies_beyond_those_it_hangs_from(weak):
     found = walk_coordinates(vectors, values, sp.csr_array(W), degrees)
     hung = (2 * found[0] + found[1]) / (3 * (1 - values))
     np.testing.assert_allclose(found[12], hung, rtol=1e-6)
+
+
+def test_more_nearly_separate_pieces_than_vectors_do_not_stall_the_filter():
+    size, count = 40, 40
+    blocks = sp.block_diag([np.ones((size, size)) - np.eye(size)] * count, format="lil")
+    first = size * np.arange(1, count)
+    blocks[0, first] = blocks[first, 0] = 1e-9
+    weights = sp.csr_array(blocks)
+    matrix = (sp.diags_array(weights.sum(axis=1)) - weights).tocsr()
+    n = size * count
+    values, _ = spectral.smallest_eigenpairs(
+        matrix, 2, np.ones(n), seed=np.random.RandomState(0)
+    )
+    np.testing.assert_allclose(values, 1e-9 / size, rtol=1e-3)

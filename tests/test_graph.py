@@ -468,12 +468,18 @@ def test_of_many_samples_the_closest_pairs_are_found_from_both_sides(
     n_groups, m, monkeypatch
 ):
     rng = np.random.default_rng(0)
-    labels = np.sort(rng.integers(0, n_groups, 600))
+    labels = np.sort(rng.integers(0, n_groups, 1500))
     labels[-1] = n_groups  # alone in its group
     middles = 20 * rng.normal(size=(n_groups + 1, m))
-    X = middles[labels] + rng.normal(size=(600, m))
+    middles[0] += 1e8  # and one is far from the others
+    X = middles[labels] + rng.normal(size=(1500, m))
     exact = connectivity.closest_pairs(X, labels)
     monkeypatch.setattr(connectivity, "EXACT", 0)
+    monkeypatch.setattr(connectivity, "_candidates", None)  # compares all pairs
     for n_jobs in (1, 2):
         nearly = connectivity.closest_pairs(X, labels, n_jobs=n_jobs)
-        np.testing.assert_array_equal(nearly, exact)
+        apart = labels[exact[0]] > 0  # from 1e8 away all are equally near
+        np.testing.assert_array_equal(
+            np.array(nearly)[:, apart], np.array(exact)[:, apart]
+        )
+        np.testing.assert_array_equal(labels[np.array(nearly)], labels[np.array(exact)])

@@ -113,3 +113,8 @@ def test_a_sweep_may_be_left_early(wine):
     swept = pf.fit_sweep(pf.PatchIsomap(n_jobs=2), X, n_neighbors=range(5, 30))
     assert next(swept).n_neighbors_ == 5
     swept.close()
+
+
+def test_a_sweep_of_nothing_is_refused(wine):
+    with pytest.raises(ValueError, match="n_neighbors is empty"):
+        next(pf.fit_sweep(pf.PatchIsomap(), wine[0], n_neighbors=[]))

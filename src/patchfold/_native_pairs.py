@@ -54,6 +54,8 @@ def read_keys(
     keys: np.ndarray, numbers: np.ndarray, count: int, bits: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return places and numbers of the first `count` sorted keys of each row."""
+    if count > keys.shape[1]:  # C would not notice
+        raise IndexError(f"{count} of {keys.shape[1]} keys in a row")
     if loops() is None or not _is_plain(numbers):
         places = (keys[:, :count] & np.uint64((1 << bits) - 1)).view(np.int64)
         return places, np.take_along_axis(numbers, places, axis=1)

@@ -65,7 +65,7 @@ def closed_components(pairs: Pairs) -> Components:
 EXACT = 20_000
 """Up to this many samples all pairs are compared to join groups."""
 
-N_STARTS, N_TURNS = 4, 6
+N_STARTS, N_TURNS = 8, 6
 """Beyond, from so many samples of a group, twice, and so many times back and forth."""
 
 
@@ -108,7 +108,7 @@ def closest_pairs(
     group = labels[grouped]
     n_groups = int(group[-1]) + 1
     require_memory(
-        80.0 * n_groups**2 + (24.0 * group.size * n_groups if is_tensor(X) else 0),
+        300.0 * n_groups**2 + (24.0 * group.size * n_groups if is_tensor(X) else 0),
         f"joining a graph in {n_groups} pieces",
         "Raise n_neighbors or radius, so that there are fewer.",
         like=X,
@@ -126,7 +126,8 @@ def closest_pairs(
             table = Entries(X[np.ix_(grouped, grouped)])
         else:
             table = Products(X[grouped], X[grouped])
-        if precomputed or group.size <= EXACT:
+        turns = 2 * N_STARTS * N_TURNS * n_groups
+        if precomputed or group.size <= max(EXACT, turns):
             row, column = _candidates(table, group, n_groups, n_jobs)
         else:
             row, column = _nearly_closest(X[grouped], group, n_groups, n_jobs)
@@ -170,21 +171,22 @@ def _nearly_closest(
     """Go back and forth between every two groups, each time to the nearest sample.
 
     From some samples nearest to the middle of the other group, and some from all over.
-    That ends at two samples which are each other's nearest: in most cases, but not in
-    all, the closest pair. A turn compares every sample with a few of each group, where
-    all pairs would take hours among a million samples.
+    That ends at two samples which are each other's nearest: of clusters mostly the
+    closest pair, of groups that face each other over a wide front one that is a little
+    farther apart. A turn compares every sample with a few of each group; all pairs of a
+    million samples would take hours.
     """
     ends = np.searchsorted(group, np.arange(n_groups + 1))
-    X = X - X.mean(axis=0)
-    lengths = np.einsum("ij,ij->i", X, X)
     middles = np.add.reduceat(X, ends[:-1]) / np.diff(ends)[:, None]
+    inner = X - middles[group]  # a group far away must not round off the others
+    lengths = np.einsum("ij,ij->i", inner, inner)
 
     def nearest(a: int, points: np.ndarray, count: int) -> np.ndarray:
         """Return the `count` samples of group a nearest to each point."""
         inside = slice(ends[a], ends[a + 1])
 
         def search(block: slice) -> np.ndarray:
-            gaps = lengths[inside] - 2 * points[block] @ X[inside].T
+            gaps = lengths[inside] - 2 * (points[block] - middles[a]) @ inner[inside].T
             if count == 1:
                 return gaps.argmin(axis=1)[:, None]
             return np.argpartition(gaps, count - 1, axis=1)[:, :count]

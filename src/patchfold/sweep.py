@@ -81,6 +81,8 @@ def fit_sweep(
     [20, 30]
     """
     sizes = list(n_neighbors)
+    if not sizes:
+        raise ValueError("n_neighbors is empty: name at least one size to fit.")
     if estimator.radius is not None:
         raise ValueError(
             f"radius={estimator.radius!r} chooses the neighbours: there are no sizes "

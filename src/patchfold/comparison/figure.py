@@ -192,7 +192,7 @@ def place_samples(embedding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     distance = np.linalg.norm(points - middle, axis=1)
     near = distance <= FAR * np.quantile(distance, 0.95)
     low, high = points[near].min(axis=0), points[near].max(axis=0)
-    side = max(float((high - low).max()), np.finfo(float).tiny)
+    side = float((high - low).max()) or float(distance.max()) or 1.0
     scaled = 0.5 + (points - (low + high) / 2) / side
     far = ((scaled < -1e-9) | (scaled > 1 + 1e-9)).any(axis=1)
     return np.rint(np.clip(scaled, 0, 1) * STEPS).astype(np.int16), far

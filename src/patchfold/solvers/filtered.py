@@ -192,9 +192,11 @@ def _iterate(
         pace = np.arccosh(1 + 2 * gap) or 2 * np.sqrt(gap)
         ahead = np.arccosh(residual / tolerance) / pace
         step.expected = step.done + ahead
-        if not np.isfinite(residual) or (rounds >= TRIED and ahead > PRODUCTS):
+        settled = cut > SETTLED * last
+        known = settled or rounds >= TRIED
+        if not np.isfinite(residual) or (known and ahead > PRODUCTS):
             break
-        if cut > SETTLED * last:
+        if settled:
             degree = max(DEGREE // 2, int(min(ahead, np.arccosh(GAIN) / pace)) + 1)
     raise RuntimeError(f"too many products are in sight at a residual of {residual:g}")
 
