@@ -127,15 +127,6 @@ def test_honest_labels_are_learnt():
     assert run("ISOMAP", "honest")["max_accuracy_8"] > 0.9
 
 
-def test_eight_classifiers_are_not_run_on_many_rows(monkeypatch):
-    every = run("PCA", "honest", paper="honest")
-    assert np.isfinite(every["max_accuracy_8"])
-    monkeypatch.setattr("patchfold.evaluation.honest.EIGHT_ROWS", 39)
-    few = run("PCA", "honest", paper="honest")
-    assert np.isnan(few.pop("max_accuracy_8"))
-    assert few == {metric: every[metric] for metric in few}
-
-
 def test_a_method_that_cannot_place_samples_is_left_out():
     with pytest.raises(LeftOutError, match="TSNE cannot place new samples"):
         run("TSNE", "honest")

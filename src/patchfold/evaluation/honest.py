@@ -23,13 +23,9 @@ from ..sweep import fit_sweep
 from .baselines import BASELINES
 from .corruption import corrupt
 from .methods import HONEST_SIZES, OWN
-from .scoring import fill_and_scale, needing_eight, panel_scores
+from .scoring import fill_and_scale, panel_scores
 
 INNER_FOLDS = 3
-
-EIGHT_ROWS = 800
-"""Training rows up to which all eight classifiers are run. A Gaussian process is cubic
-in them, for every class and every step of its fit; beyond, what needs it is NaN."""
 
 
 class LeftOutError(Exception):
@@ -72,8 +68,7 @@ def score_honestly(
     Returns
     -------
     values : dict
-        Metric -> value. "violations" are of an embedding of all samples: NaN here, as
-        is what needs eight classifiers beyond `EIGHT_ROWS`.
+        Metric -> value. "violations" are of an embedding of all samples: NaN here.
     n_neighbors : int or None
         The neighbourhood size that was chosen.
     """
@@ -85,12 +80,11 @@ def score_honestly(
     learned = getattr(fitted, "embedding_", None)
     if learned is None:
         learned = fitted.transform(X_train)
-    values = dict.fromkeys(metrics, np.nan)
-    asked = metrics if train.size <= EIGHT_ROWS else metrics - needing_eight(metrics)
-    values |= panel_scores(learned, y[train], placed, y[test], asked)
+    values = panel_scores(learned, y[train], placed, y[test], metrics)
     values["silhouette"] = silhouette(placed, y[test])
     nearest = KNeighborsClassifier(1).fit(learned, y[train])
     values["accuracy_1nn"] = float(nearest.score(placed, y[test]))
+    values["violations"] = np.nan
     chosen = fitted.get_params().get("n_neighbors")
     return values, getattr(fitted, "n_neighbors_", chosen)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -15,22 +13,6 @@ from ..metrics.panels import EIGHT, FOUR, panel_max, panel_mean, score_classifie
 def fill_and_scale() -> Pipeline:
     """Return what is done to the columns before any method: fill, then z-score."""
     return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
-
-
-def needing_eight(metrics: set[str]) -> set[str]:
-    """Return those that need `EIGHT`: an 8 in the name, or a classifier beyond four.
-
-    Examples
-    --------
-    >>> sorted(needing_eight({"max_accuracy_8", "accuracy:KNN", "accuracy:GPC"}))
-    ['accuracy:GPC', 'max_accuracy_8']
-    """
-    others = _of_each(EIGHT) - _of_each(FOUR)
-    return {metric for metric in metrics if "8" in metric or metric in others}
-
-
-def _of_each(classifiers: Iterable[str]) -> set[str]:
-    return {f"accuracy:{name}" for name in classifiers}
 
 
 def panel_scores(
@@ -47,16 +29,17 @@ def panel_scores(
     train, y_train, test, y_test : arrays
         Embedded samples and their classes.
     metrics : set of str
-        "mean_accuracy_4" needs `FOUR`, as does "accuracy:KNN" and the like; see
-        `needing_eight` for others.
+        "mean_accuracy_4" needs `FOUR`, as does "accuracy:KNN" and the like; those with
+        an 8 in their name, and classifiers not among the four, need `EIGHT`.
 
     Returns
     -------
     dict of str to float
         Nothing if no metric needs a classifier.
     """
-    eight = bool(needing_eight(metrics))
-    if not (eight or metrics & {"mean_accuracy_4", *_of_each(FOUR)}):
+    named = {m.removeprefix("accuracy:") for m in metrics if m.startswith("accuracy:")}
+    eight = any("8" in metric for metric in metrics) or not named <= set(FOUR)
+    if not (eight or named or "mean_accuracy_4" in metrics):
         return {}
     scores = score_classifiers(EIGHT if eight else FOUR, train, y_train, test, y_test)
     values = {f"accuracy:{name}": value for name, value in scores.items()}
