@@ -67,7 +67,7 @@ def test_all_pairs_at_once_equal_pair_by_pair(
     expected = compare_pairs(one_by_one, described, described, *ends)
     if small_blocks:
         monkeypatch.setattr(_blocks, "BLOCK_BYTES", 10_000)
-        monkeypatch.setattr(dissimilarity, "PLACES", 7)
+        monkeypatch.setattr(dissimilarity, "PAIRS", 7)
     at_once = replace(CURVATURE, compare_most=None) if by_tables else CURVATURE
     found = compare_pairs(at_once, described, described, *ends, n_jobs=2)
     for part in PARTS:

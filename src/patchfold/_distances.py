@@ -9,10 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._blocks import map_blocks
-from ._native import is_compiled, squared_gaps
-
-PAIRS = 4096
-"""Pairs that are measured in one go where nothing is copied."""
+from ._native import PAIRS, is_compiled, squared_gaps
 
 
 def squared_distances(

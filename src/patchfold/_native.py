@@ -33,6 +33,9 @@ GROUP = 16
 WIDTH = 8
 """`recur` takes a multiple of so many vectors."""
 
+PAIRS = 4096
+"""Listed pairs that are worked on in one go where loops read them in place."""
+
 
 def is_compiled() -> bool:
     """Say whether the loops in C are there."""
@@ -52,7 +55,7 @@ def shortest_paths(graph: sp.csr_array, sources: np.ndarray) -> np.ndarray:
             graph = sp.csr_array((graph.data, *places), shape=graph.shape)
         return np.atleast_2d(dijkstra(graph, indices=sources))
     found = np.empty((sources.size, graph.shape[0]))
-    _loops.shortest_paths(*_csr(graph), _as(sources, np.int32), found)
+    _loops.shortest_paths(*_csr(graph), as_kind(sources, np.int32), found)
     return found
 
 
@@ -92,7 +95,7 @@ def squared_gaps(
     left: np.ndarray, right: np.ndarray, row: np.ndarray, column: np.ndarray
 ) -> np.ndarray:
     """Return |left[row[e]] - right[column[e]]|² for every e."""
-    if _loops is None or not (_is_plain(left) and _is_plain(right)):
+    if _loops is None or not (is_plain(left) and is_plain(right)):
         gaps = right[column]
         gaps -= left[row]
         return np.einsum("ij,ij->i", gaps, gaps)
@@ -100,7 +103,7 @@ def squared_gaps(
         if places.size and not 0 <= places.min() <= places.max() < rows.shape[0]:
             raise IndexError(f"pairs must be among {rows.shape[0]} rows")
     squared = np.empty(row.size)
-    pairs = _as(row, np.int64), _as(column, np.int64)
+    pairs = as_kind(row, np.int64), as_kind(column, np.int64)
     _loops.squared_gaps(left, right, *pairs, squared, left.shape[1])
     return squared
 
@@ -112,7 +115,7 @@ def invert_packed(matrices: np.ndarray) -> np.ndarray | None:
     diagonal is doubled, as `divergences.describe_kl` wants it. None where they must be
     found otherwise: they are not plain arrays, or not all are positive definite.
     """
-    if _loops is None or not _is_plain(matrices):
+    if _loops is None or not is_plain(matrices):
         return None
     inverses = np.empty_like(matrices)
     m = int(np.sqrt(2 * matrices.shape[1]))
@@ -132,10 +135,10 @@ def kl_of_pairs(
     to copy them for every pair is what takes the time of `compare_kl`.
     """
     parts = (*left, *right)
-    if _loops is None or len(parts) != 6 or not all(map(_is_plain, parts)):
+    if _loops is None or len(parts) != 6 or not all(map(is_plain, parts)):
         return None
     values = np.empty(row.size)
-    pairs = _as(row, np.int64), _as(column, np.int64)
+    pairs = as_kind(row, np.int64), as_kind(column, np.int64)
     _loops.kl_of_pairs(*parts, *pairs, values, left[0].shape[1], left[1].shape[1])
     return values
 
@@ -192,10 +195,10 @@ def _in_groups(points: np.ndarray) -> np.ndarray:
     n, m = points.shape
     filled = np.full((-(-n // GROUP) * GROUP, m), np.inf, dtype=np.float32)
     filled[:n] = points
-    return _aligned(filled.reshape(-1, GROUP, m).transpose(0, 2, 1))
+    return aligned(filled.reshape(-1, GROUP, m).transpose(0, 2, 1))
 
 
-def _aligned(values: np.ndarray) -> np.ndarray:
+def aligned(values: np.ndarray) -> np.ndarray:
     """Return a contiguous copy that begins where a line of cache does: 64 bytes."""
     room = np.empty(values.nbytes + 64, dtype=np.uint8)
     start = -room.ctypes.data % 64
@@ -282,17 +285,17 @@ def _can_read(matrix: sp.csr_array) -> bool:
 def _csr(matrix: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what a sparse matrix consists of, as the loops want it."""
     return (
-        _as(matrix.indptr, np.int32),
-        _as(matrix.indices, np.int32),
-        _as(matrix.data, np.float64),
+        as_kind(matrix.indptr, np.int32),
+        as_kind(matrix.indices, np.int32),
+        as_kind(matrix.data, np.float64),
     )
 
 
-def _as(values: np.ndarray, dtype: Any) -> np.ndarray:
+def as_kind(values: np.ndarray, dtype: Any) -> np.ndarray:
     return np.ascontiguousarray(values, dtype=dtype)
 
 
-def _is_plain(part: Any) -> bool:
+def is_plain(part: Any) -> bool:
     """Say whether the loops can read it as it is."""
     return (
         isinstance(part, np.ndarray)

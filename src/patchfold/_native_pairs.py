@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ._native import _aligned, _as, _is_plain, loops
+from ._native import aligned, as_kind, is_plain, loops
 
 SMALL = 16
 """Matrices up to this size are solved eight at a time."""
@@ -24,7 +24,7 @@ LANES = 32
 def all_squared_gaps(queries: np.ndarray, X: np.ndarray) -> np.ndarray:
     """Return |queries[i] - X[j]|² for all pairs, (q, n), feature by feature."""
     features = np.ascontiguousarray(X.T)
-    if loops() is None or features.dtype != np.float64 or not _is_plain(queries):
+    if loops() is None or features.dtype != np.float64 or not is_plain(queries):
         squared = np.zeros((queries.shape[0], X.shape[0]))
         for ours, theirs in zip(queries.T, features, strict=True):
             gap = ours[:, None] - theirs
@@ -42,7 +42,7 @@ def keys_of_rows(numbers: np.ndarray, dropped: int, bits: int) -> np.ndarray | N
     Keys lose their last `dropped` binary digits, places take `bits`. None if arrays
     must do it.
     """
-    if loops() is None or not _is_plain(numbers):
+    if loops() is None or not is_plain(numbers):
         return None
     keys = np.empty(numbers.shape, np.uint64)
     if keys.size:
@@ -56,7 +56,7 @@ def read_keys(
     """Return places and numbers of the first `count` sorted keys of each row."""
     if count > keys.shape[1]:  # C would not notice
         raise IndexError(f"{count} of {keys.shape[1]} keys in a row")
-    if loops() is None or not _is_plain(numbers):
+    if loops() is None or not is_plain(numbers):
         places = (keys[:, :count] & np.uint64((1 << bits) - 1)).view(np.int64)
         return places, np.take_along_axis(numbers, places, axis=1)
     places = np.empty((keys.shape[0], count), np.int64)
@@ -73,12 +73,12 @@ def moments_of_patches(
     `factored` gives the points from their mean, (q, points, m), instead of covariances.
     None if arrays must find them, as `patches.fit_patches` does.
     """
-    if loops() is None or not (_is_plain(centers) and _is_plain(X)):
+    if loops() is None or not (is_plain(centers) and is_plain(X)):
         return None
     (q, m), k = centers.shape, indices.shape[1]
     mean = np.empty(centers.shape)
     shapes = np.empty((q, k + int(include_center) if factored else m, m))
-    near, flags = _as(indices, np.int64), (int(include_center), int(factored))
+    near, flags = as_kind(indices, np.int64), (int(include_center), int(factored))
     if mean.size:
         loops().moments_of_patches(centers, X, near, mean, shapes, k, m, *flags)
     return mean, shapes
@@ -90,7 +90,7 @@ def packed_products(factors: Any, noise: Any) -> np.ndarray | None:
     (n, m (m + 1) / 2), upper triangles row by row; None if arrays must find them, as
     `Patches.covariance` and a look at the upper triangle do.
     """
-    if loops() is None or not (_is_plain(factors) and _is_plain(noise)):
+    if loops() is None or not (is_plain(factors) and is_plain(noise)):
         return None
     n, r, m = factors.shape
     packed = np.empty((n, m * (m + 1) // 2))
@@ -104,7 +104,7 @@ def principal_directions(matrices: Any) -> tuple[np.ndarray, np.ndarray] | None:
 
     Of small matrices; None where LAPACK must find them.
     """
-    if loops() is None or not _is_plain(matrices) or matrices.shape[-1] > SMALL:
+    if loops() is None or not is_plain(matrices) or matrices.shape[-1] > SMALL:
         return None
     variances, directions = np.empty(matrices.shape[:2]), np.empty(matrices.shape)
     sizes = matrices.shape[:2]
@@ -136,12 +136,12 @@ def turns_of_pairs(
         not isinstance(part, np.ndarray) or part.dtype != np.float64 for part in parts
     ):
         return None
-    plain = [_as(part, np.float64) for part in parts]
+    plain = [as_kind(part, np.float64) for part in parts]
     sides = [_side_by_side(part) for part in plain[2:]]
     sizes = left[0].shape[1:]
 
     def write(row: np.ndarray, column: np.ndarray, *out: np.ndarray) -> None:
-        pairs = _as(row, np.int64), _as(column, np.int64)
+        pairs = as_kind(row, np.int64), as_kind(column, np.int64)
         loops().turns_of_pairs(*plain, *sides, *pairs, *out, *sizes, near)
 
     return write
@@ -152,7 +152,7 @@ def _side_by_side(rows: np.ndarray) -> np.ndarray:
     flat = rows.reshape(rows.shape[0], -1)
     filled = np.zeros((-(-flat.shape[0] // LANES) * LANES, flat.shape[1]))
     filled[: flat.shape[0]] = flat
-    return _aligned(filled.reshape(-1, LANES, flat.shape[1]).transpose(0, 2, 1))
+    return aligned(filled.reshape(-1, LANES, flat.shape[1]).transpose(0, 2, 1))
 
 
 def mirror_edges(
@@ -176,7 +176,11 @@ def mirror_edges(
         return sp.csr_array((both.data, column, both.indptr), shape=(n, n))
     pointer, column = np.empty(n + 1, kind), np.empty(2 * source.size, kind)
     data = np.empty(2 * source.size)
-    edges = _as(source, np.int64), _as(target, np.int64), _as(values, np.float64)
+    edges = (
+        as_kind(source, np.int64),
+        as_kind(target, np.int64),
+        as_kind(values, np.float64),
+    )
     loops().mirror_edges(*edges, pointer, column, data)
     return sp.csr_array((data, column, pointer), shape=(n, n))
 
@@ -195,6 +199,6 @@ def unite_relations(
         source, target = np.nonzero(np.triu(table, k=1))
         return source, target
     source, target = np.empty((2, row.size + 1), np.int64)
-    relation = _as(row, np.int64), _as(column, np.int64)
+    relation = as_kind(row, np.int64), as_kind(column, np.int64)
     count = loops().unite_relations(table, *relation, source, target, n)
     return source[:count], target[:count]

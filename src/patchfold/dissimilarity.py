@@ -17,7 +17,7 @@ from joblib import parallel_config
 
 from ._arrays import Array, array_namespace
 from ._blocks import map_blocks
-from ._native import kl_of_pairs
+from ._native import PAIRS, kl_of_pairs
 from ._types import EdgeValues
 from ._validation import LARGEST
 from .curvature import (
@@ -53,9 +53,6 @@ from .tangents import EXPLAINED, compare_tangents, describe_tangents
 
 LARGE = 2**19
 """Bytes of a pair beyond which blocks are not made smaller than they have to be."""
-
-PLACES = 4096
-"""Pairs that are compared in one go where nothing is copied."""
 
 MOST = 8
 """Above this part of all pairs, all pairs are compared at once where that is fast."""
@@ -242,7 +239,7 @@ def compare_listed(
             return in_place(left, right, source[block], target[block])
 
         if look(slice(0, 1)) is not None:
-            found = map_blocks(look, source.shape[0], 0, n_jobs, step=PLACES)
+            found = map_blocks(look, source.shape[0], 0, n_jobs, step=PAIRS)
             return EdgeValues(np.concatenate(found))
 
     def compare(block: slice) -> EdgeValues:
@@ -278,7 +275,7 @@ def _compare_most(
     def compare(block: slice) -> None:
         write(source[block], target[block], *(part[block] for part in values))
 
-    map_blocks(compare, source.shape[0], 0, n_jobs, step=PLACES)
+    map_blocks(compare, source.shape[0], 0, n_jobs, step=PAIRS)
     return EdgeValues(*values)
 
 
