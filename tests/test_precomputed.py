@@ -85,6 +85,14 @@ def test_reconstruction_weights_from_a_matrix_are_pelle_weights_of_its_entries()
     np.testing.assert_allclose(placed, features.transform(NEW), atol=1e-6)
 
 
+def test_reconstruction_weights_of_nearly_equal_large_entries_sum_to_one():
+    rng = np.random.RandomState(0)
+    D = 3e5 * (1 + 1e-15 * rng.randint(0, 4, (12, 12)))
+    D = np.triu(D, 1) + np.triu(D, 1).T
+    model = pf.PatchLLE(n_neighbors=5, dissimilarity="precomputed").fit(D)
+    np.testing.assert_allclose(model.weights_.sum(axis=1), 1, rtol=0, atol=1e-12)
+
+
 @over_estimators
 def test_training_rows_of_the_matrix_keep_their_places(estimator):
     model = estimator(n_neighbors=7, dissimilarity="precomputed").fit(D)

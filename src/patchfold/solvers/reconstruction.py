@@ -27,7 +27,9 @@ def entropic_weights(
 
     The matrix is rank one plus a ridge, so by Sherman-Morrison
     w ∝ α + d·d - d Σd. With μ the mean of d's K entries and δ = d - μ that is
-    α + δ·δ - Kμδ, which sums to K(α + δ·δ): positive, and nothing large cancels.
+    α + δ·δ - Kμδ, which sums to K(α + δ·δ): positive, and nothing large cancels. It
+    does so because δ sums to 0, also where the entries are so large and so nearly equal
+    that μ's rounding is as large as δ: so the mean is taken out twice.
 
     Parameters
     ----------
@@ -48,7 +50,9 @@ def entropic_weights(
     """
     count = np.bincount(row, minlength=n_rows)
     total = np.bincount(row, length, n_rows)
-    gap = length - (total / np.maximum(count, 1))[row]
+    gap = length
+    for _ in range(2):
+        gap = gap - (np.bincount(row, gap, n_rows) / np.maximum(count, 1))[row]
     sum_of_weights = reg + np.bincount(row, gap**2, n_rows)
     return (1 - gap * (total / sum_of_weights)[row]) / count[row]
 
