@@ -240,9 +240,13 @@ class PatchIsomap(PatchEmbedding):
             )
 
     def _place(self, links: Links, X: Array) -> Array:
+        # By samples in memory: of all pairs rows, of landmarks columns.
+        to_solution = self.geodesics_
+        if self.landmarks_ is not None:
+            to_solution = to_solution.T
         return place_by_geodesics(
             self._mds,
-            self.geodesics_.T,
+            to_solution,
             links.indices,
             links.lengths,
             n_jobs=self.n_jobs,
