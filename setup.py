@@ -6,7 +6,7 @@ setup(
     ext_modules=[
         Extension(
             "patchfold._loops",
-            ["src/patchfold/_loops.c", "src/patchfold/_pairs.c"],
+            [f"src/patchfold/{name}.c" for name in ("_loops", "_pairs", "_vectors")],
             depends=["src/patchfold/_loops.h"],
             # Roots of whole vectors: nobody asks errno after one of a negative number.
             extra_compile_args=["-O3", "-fno-math-errno"],

@@ -131,6 +131,13 @@ def test_patches_of_one_point_have_exactly_no_spread_by_sums():
     assert (patches.mean[:34] == 0.1).all()
 
 
+def test_patches_of_all_samples_are_the_same_to_the_last_bit():
+    X = cloud()
+    near = find_neighbors(X, 39).indices
+    for part in moments_of_most(X, X, near, include_center=True):
+        np.testing.assert_array_equal(part, np.broadcast_to(part[0], part.shape))
+
+
 def test_a_table_of_pairs_lists_what_sorting_lists(monkeypatch):
     indices = find_neighbors(cloud(), 12).indices
     by_table = edges_of(indices)

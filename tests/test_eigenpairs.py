@@ -127,10 +127,42 @@ class TestFiltered:
 
     def test_a_dense_matrix_is_left_to_lanczos(self, monkeypatch):
         n = 650
-        calls = count_calls(monkeypatch, "_from_above")
+        calls = count_calls(monkeypatch, "lanczos_eigenpairs")
         full = sp.csr_array(n * np.eye(n) - np.ones((n, n)))
         smallest_eigenpairs(full, 2, np.ones(n), seed=seed())
         assert calls
+
+
+@pytest.mark.parametrize("n_components", [2, 3, 4, 7])
+@pytest.mark.parametrize("solver", ["auto", "arpack"])
+def test_equal_eigenvalues_are_all_found(solver, n_components):
+    """A square grid has its second eigenvalue twice: one for each of its sides."""
+    side = path_laplacian(28)
+    square = sp.csr_array(sp.kronsum(side, side))
+    values, vectors = smallest_eigenpairs(
+        square, n_components, np.ones(28**2), solver=solver, seed=seed()
+    )
+    waves = 2 - 2 * np.cos(np.pi * np.arange(28) / 28)
+    expected = np.sort(np.add.outer(waves, waves).ravel())[1 : n_components + 1]
+    np.testing.assert_allclose(values, expected, rtol=1e-9)
+    np.testing.assert_allclose(
+        vectors.T @ vectors, np.eye(n_components), rtol=0, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("n_components", [1, 5, 30])
+def test_lanczos_agrees_with_a_dense_solver(n_components):
+    matrix = well_tied(700)
+    pair = smallest_eigenpairs(matrix, n_components, np.ones(700), seed=seed())
+    dense = smallest_eigenpairs(
+        matrix.toarray(), n_components, np.ones(700), solver="dense", seed=seed()
+    )
+    for found, expected in zip(pair, dense, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)
+    full = smallest_eigenpairs(
+        matrix.toarray(), n_components, np.ones(700), seed=seed()
+    )
+    np.testing.assert_allclose(full[1], pair[1], rtol=0, atol=1e-9)
 
 
 def test_vectors_that_are_none_are_refused(monkeypatch):
@@ -192,7 +224,7 @@ def test_a_dense_solver_takes_over_where_nothing_converges(monkeypatch):
     matrix, n = path_laplacian(700), 700
     expected = smallest_eigenpairs(matrix, 2, np.ones(n), solver="dense", seed=seed())
     monkeypatch.setattr(spectral, "_lanczos", fail)
-    monkeypatch.setattr(spectral, "filtered_eigenpairs", fail)
+    monkeypatch.setattr(spectral, "lanczos_eigenpairs", fail)
     values, vectors = smallest_eigenpairs(matrix, 2, np.ones(n), seed=seed())
     np.testing.assert_array_equal(values, expected[0])
     np.testing.assert_array_equal(vectors, expected[1])

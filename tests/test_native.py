@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import patchfold as pf
-from patchfold import _native, _native_pairs
+from patchfold import _native, _native_pairs, _native_vectors
 from patchfold._ranking import nearest_first
 from patchfold.curvature import (
     compare_directions,
@@ -49,9 +49,9 @@ def test_a_step_of_a_recurrence(in_arrays, width):
     now, before = rng.normal(size=(2, 90, width))
     found, expected = before.copy(), before.copy()
     step = slice(20, 70), (0.5, -2.0, 3.0)
-    _native.recur(matrix, now, found, *step)
+    _native_vectors.recur(matrix, now, found, *step)
     in_arrays()
-    _native.recur(matrix, now, expected, *step)
+    _native_vectors.recur(matrix, now, expected, *step)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     np.testing.assert_array_equal(found[:20], before[:20])
 
@@ -134,15 +134,52 @@ def test_columns_are_made_orthogonal(in_arrays, compiled, width, apart):
     block = rng.normal(size=(100, 1)) + apart * rng.normal(size=(100, width))
     if not compiled:
         in_arrays()
-    basis = _native.orthogonalize(block.copy())
+    basis = _native_vectors.orthogonalize(block.copy())
     np.testing.assert_allclose(basis.T @ basis, np.eye(width), atol=1e-14)
     left = block - basis @ (basis.T @ block)
     np.testing.assert_allclose(left, 0, atol=1e-13)
 
 
 @needs_loops
+@pytest.mark.parametrize("n_rows", [1, 2, 7])
+def test_a_vector_loses_what_rows_have(in_arrays, n_rows):
+    rng = np.random.default_rng(5)
+    rows = np.ascontiguousarray(np.linalg.qr(rng.normal(size=(48, n_rows)))[0].T)
+    vector = 1e6 * rows.sum(axis=0) + rng.normal(size=48)
+    found, expected = vector.copy(), vector.copy()
+    parts = _native_vectors.take_out(found, rows)
+    np.testing.assert_allclose(rows @ found, 0, atol=1e-13)
+    in_arrays()
+    np.testing.assert_allclose(_native_vectors.take_out(expected, rows), parts)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@needs_loops
+@pytest.mark.parametrize("shape", [(1, 1, 8), (4, 9, 24), (7, 3, 40), (9, 50, 56)])
+def test_a_product(in_arrays, shape):
+    rows, inner, columns = shape
+    rng = np.random.default_rng(6)
+    left, right = rng.normal(size=(rows, inner)), rng.normal(size=(inner, columns))
+    found = _native_vectors.multiply(left, right)
+    in_arrays()
+    np.testing.assert_allclose(found, _native_vectors.multiply(left, right), atol=1e-12)
+
+
+@needs_loops
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 12, 13, 15, 16, 63])
+def test_a_symmetric_matrix_times_a_vector(in_arrays, n):
+    rng = np.random.default_rng(7)
+    matrix, vector = rng.normal(size=(n, n)), rng.normal(size=n)
+    matrix += matrix.T
+    found = _native_vectors.symmetric_times(matrix, vector)
+    in_arrays()
+    expected = _native_vectors.symmetric_times(matrix, vector)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@needs_loops
 def test_equal_columns_are_not_hidden():
-    basis = _native.orthogonalize(np.ones((16, 8)))
+    basis = _native_vectors.orthogonalize(np.ones((16, 8)))
     assert np.isnan(basis[:, 1:]).any()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._blocks import map_blocks
-from ._native import PAIRS, is_compiled, squared_gaps
+from ._native import is_compiled, pairs_at_once, squared_gaps
 
 
 def squared_distances(
@@ -27,7 +27,7 @@ def squared_distances(
 
     if is_compiled():  # loops copy nothing, if rows are rows in memory
         queries, X = np.ascontiguousarray(queries), np.ascontiguousarray(X)
-        found = map_blocks(measure, row.size, 0, n_jobs, step=PAIRS)
+        found = map_blocks(measure, row.size, 0, n_jobs, step=pairs_at_once(X.shape[1]))
     else:  # small blocks: differences are read again from the nearest cache
         found = map_blocks(measure, row.size, 200 * X.shape[1], n_jobs)
     return np.concatenate([np.empty(0), *found])

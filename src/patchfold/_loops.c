@@ -121,103 +121,6 @@ static PyObject *shortest_paths(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* ---- Sparse matrix times a few vectors, and a recurrence of three terms ---------- */
-
-EVERY_PROCESSOR
-static void recur_rows(const int32_t *indptr, const int32_t *indices,
-                       const double *data, const double *now, double *before,
-                       Py_ssize_t width, Py_ssize_t start, Py_ssize_t stop, double a,
-                       double b, double c)
-{
-    const Doubles *vectors = (const Doubles *)now;
-    Doubles *out = (Doubles *)before;
-    for (Py_ssize_t i = start; i < stop; i++)
-        for (Py_ssize_t v = 0; v < width; v++) {
-            Doubles sum = {0};
-            for (int32_t e = indptr[i]; e < indptr[i + 1]; e++)
-                sum += data[e] * vectors[indices[e] * width + v];
-            Py_ssize_t k = i * width + v;
-            out[k] = a * sum + b * vectors[k] + c * out[k];
-        }
-}
-
-static PyObject *recur(PyObject *self, PyObject *args)
-{
-    Py_buffer indptr, indices, data, now, before;
-    Py_ssize_t width, start, stop;
-    double a, b, c;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*w*nnnddd", &indptr, &indices, &data, &now,
-                          &before, &width, &start, &stop, &a, &b, &c))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    recur_rows(indptr.buf, indices.buf, data.buf, now.buf, before.buf,
-               width / N_DOUBLES, start, stop, a, b, c);
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&indptr);
-    PyBuffer_Release(&indices);
-    PyBuffer_Release(&data);
-    PyBuffer_Release(&now);
-    PyBuffer_Release(&before);
-    Py_RETURN_NONE;
-}
-
-/* ---- A few columns made orthogonal: Gram and Schmidt, each twice ------------------- */
-
-/* Rows of V are `width` vectors of eight. Once leaves what rounding brings back of the
-   columns before; twice does not. */
-EVERY_PROCESSOR
-static void orthogonalize_columns(Doubles *rows, Py_ssize_t n, Py_ssize_t width,
-                                  Doubles *along)
-{
-    double *values = (double *)rows, *parts = (double *)along;
-    Py_ssize_t n_columns = width * N_DOUBLES;
-    for (Py_ssize_t j = 0; j < n_columns; j++) {
-        double length = 0;
-        for (int again = 0; again < 2; again++) {
-            memset(along, 0, sizeof(Doubles) * (size_t)width);
-            for (Py_ssize_t i = 0; i < n; i++)
-                for (Py_ssize_t v = 0; v < width; v++)
-                    along[v] += values[i * n_columns + j] * rows[i * width + v];
-            for (Py_ssize_t k = j; k < n_columns; k++)
-                parts[k] = 0;
-            length = 0;
-            for (Py_ssize_t i = 0; i < n; i++) {
-                Doubles sum = {0};
-                for (Py_ssize_t v = 0; v < width; v++)
-                    sum += along[v] * rows[i * width + v];
-                double *value = values + i * n_columns + j;
-                *value -= ((sum[0] + sum[1]) + (sum[2] + sum[3])) +
-                          ((sum[4] + sum[5]) + (sum[6] + sum[7]));
-                length += *value * *value;
-            }
-        }
-        length = 1 / sqrt(length);
-        for (Py_ssize_t i = 0; i < n; i++)
-            values[i * n_columns + j] *= length;
-    }
-}
-
-static PyObject *orthogonalize(PyObject *self, PyObject *args)
-{
-    Py_buffer block;
-    Py_ssize_t n_columns;
-    if (!PyArg_ParseTuple(args, "w*n", &block, &n_columns))
-        return NULL;
-    Py_ssize_t n = block.len / (Py_ssize_t)sizeof(double) / n_columns;
-    Doubles *along = malloc(sizeof(double) * (size_t)n_columns);
-    if (along != NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        orthogonalize_columns(block.buf, n, n_columns / N_DOUBLES, along);
-        Py_END_ALLOW_THREADS
-    }
-    int room = along != NULL;
-    free(along);
-    PyBuffer_Release(&block);
-    if (!room)
-        return PyErr_NoMemory();
-    Py_RETURN_NONE;
-}
-
 /* ---- Inverses of many small symmetric matrices, eight side by side ---------------- */
 
 /* Upper triangles, row after row, are overwritten by those of the inverses, with what
@@ -709,6 +612,9 @@ static PyMethodDef methods[] = {
     {"shortest_paths", shortest_paths, METH_VARARGS, "Paths from some samples."},
     {"recur", recur, METH_VARARGS, "a S V + b V + c U into U, in some rows."},
     {"orthogonalize", orthogonalize, METH_VARARGS, "Orthogonal columns, in place."},
+    {"take_out", take_out, METH_VARARGS, "What a vector has in common with rows."},
+    {"multiply", multiply, METH_VARARGS, "The product of two matrices."},
+    {"symmetric_times", symmetric_times, METH_VARARGS, "A matrix times a vector."},
     {"invert_packed", invert_packed, METH_VARARGS, "Inverses of packed matrices."},
     {"kl_of_pairs", kl_of_pairs, METH_VARARGS, "Symmetrised KL of listed pairs."},
     {"squared_gaps", squared_gaps, METH_VARARGS, "Squared distances of pairs."},
@@ -732,7 +638,7 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__loops(void)
 {
     PyObject *loops = PyModule_Create(&module);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 6) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 7) < 0)
         Py_CLEAR(loops);
     return loops;
 }

@@ -30,6 +30,13 @@ typedef int64_t Longs __attribute__((vector_size(64), aligned(8)));
 #define N_FLOATS 16
 #define N_DOUBLES 8
 
+/* In _vectors.c. */
+PyObject *recur(PyObject *self, PyObject *args);
+PyObject *orthogonalize(PyObject *self, PyObject *args);
+PyObject *take_out(PyObject *self, PyObject *args);
+PyObject *multiply(PyObject *self, PyObject *args);
+PyObject *symmetric_times(PyObject *self, PyObject *args);
+
 /* In _pairs.c. */
 PyObject *moments_of_patches(PyObject *self, PyObject *args);
 PyObject *packed_products(PyObject *self, PyObject *args);

@@ -21,7 +21,7 @@ try:
 except ImportError:  # installed where nothing compiles
     _loops = None
 
-LAYOUT = 6
+LAYOUT = 7
 """Counts the ways in which the loops were called: older ones are not called at all."""
 
 if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
@@ -30,11 +30,16 @@ if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
 GROUP = 16
 """Samples that the search in cells compares at once."""
 
-WIDTH = 8
-"""`recur` takes a multiple of so many vectors."""
-
 PAIRS = 4096
-"""Listed pairs that are worked on in one go where loops read them in place."""
+"""Listed pairs that loops work on in one go, at least."""
+
+WORTH = 2**21
+"""Numbers that are read in one go: with fewer a thread is done before others began."""
+
+
+def pairs_at_once(numbers: int) -> int:
+    """Return how many pairs are worked on in one go, if each reads so many numbers."""
+    return max(PAIRS, WORTH // max(numbers, 1))
 
 
 def is_compiled() -> bool:
@@ -49,46 +54,14 @@ def loops() -> Any:
 
 def shortest_paths(graph: sp.csr_array, sources: np.ndarray) -> np.ndarray:
     """Return path lengths (s, n) from the sources; stored zeros are edges."""
-    if not _can_read(graph):
+    if not can_read(graph):
         if graph.nnz < 2**31:  # SciPy 1.13 takes no longer indices
             places = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
             graph = sp.csr_array((graph.data, *places), shape=graph.shape)
         return np.atleast_2d(dijkstra(graph, indices=sources))
     found = np.empty((sources.size, graph.shape[0]))
-    _loops.shortest_paths(*_csr(graph), as_kind(sources, np.int32), found)
+    _loops.shortest_paths(*parts_of(graph), as_kind(sources, np.int32), found)
     return found
-
-
-def recur(
-    matrix: sp.csr_array,
-    now: np.ndarray,
-    before: np.ndarray,
-    rows: slice,
-    weights: tuple[float, float, float],
-) -> None:
-    """Overwrite rows of U, `before`, by a S V + b V + c U, where V is `now`.
-
-    Both are C-contiguous, (n, k) of float64 with k a multiple of `WIDTH`.
-    """
-    a, b, c = weights
-    if not _can_read(matrix):
-        product = matrix[rows] @ now
-        before[rows] = a * product + b * now[rows] + c * before[rows]
-        return
-    ends = rows.start, rows.stop
-    _loops.recur(*_csr(matrix), now, before, now.shape[1], *ends, a, b, c)
-
-
-def orthogonalize(block: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis (n, k) of what the columns span.
-
-    NaN where they are exactly dependent. The block is C-contiguous, float64, k a
-    multiple of `WIDTH`; it may be overwritten.
-    """
-    if _loops is None:
-        return np.linalg.qr(block)[0]
-    _loops.orthogonalize(block, block.shape[1])
-    return block
 
 
 def squared_gaps(
@@ -277,12 +250,12 @@ def _squared_to(queries: np.ndarray, points: np.ndarray) -> np.ndarray:
     return squared
 
 
-def _can_read(matrix: sp.csr_array) -> bool:
+def can_read(matrix: sp.csr_array) -> bool:
     """Say whether the loops are there, and can count the entries of a matrix."""
     return _loops is not None and matrix.nnz < 2**31
 
 
-def _csr(matrix: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def parts_of(matrix: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what a sparse matrix consists of, as the loops want it."""
     return (
         as_kind(matrix.indptr, np.int32),

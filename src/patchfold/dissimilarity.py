@@ -17,7 +17,7 @@ from joblib import parallel_config
 
 from ._arrays import Array, array_namespace
 from ._blocks import map_blocks
-from ._native import PAIRS, kl_of_pairs
+from ._native import PAIRS, kl_of_pairs, pairs_at_once
 from ._types import EdgeValues
 from ._validation import LARGEST
 from .curvature import (
@@ -239,7 +239,8 @@ def compare_listed(
             return in_place(left, right, source[block], target[block])
 
         if look(slice(0, 1)) is not None:
-            found = map_blocks(look, source.shape[0], 0, n_jobs, step=PAIRS)
+            step = pairs_at_once(sum(math.prod(part.shape[1:]) for part in arrays))
+            found = map_blocks(look, source.shape[0], 0, n_jobs, step=step)
             return EdgeValues(np.concatenate(found))
 
     def compare(block: slice) -> EdgeValues:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._blocks import map_blocks
+from ._native_vectors import WIDTH, multiply
 
 
 def moments_of_most(
@@ -63,8 +64,12 @@ def moments_of_most(
     place[row, column] = place[column, row] = np.arange(row.size)
 
     def with_products(gaps: np.ndarray) -> np.ndarray:
-        return np.concatenate([gaps, gaps[:, row] * gaps[:, column]], axis=1)
+        filled = np.zeros((gaps.shape[0], -(-(m + row.size) // WIDTH) * WIDTH))
+        filled[:, :m] = gaps
+        np.multiply(gaps[:, row], gaps[:, column], out=filled[:, m : m + row.size])
+        return filled
 
+    among = centers is X  # then patches of the same samples get the same bits
     terms = with_products(X - origin)
     mean = np.empty((n_patches, m), dtype=X.dtype)
     covariance = np.empty((n_patches, m, m), dtype=X.dtype)
@@ -73,12 +78,14 @@ def moments_of_most(
         inside = np.zeros((block.stop - block.start, n), dtype=X.dtype)
         starts = n * np.arange(inside.shape[0])
         inside.reshape(-1)[indices[block] + starts[:, None]] = 1
-        sums = inside @ terms
-        if include_center:
+        if include_center and among:
+            inside.reshape(-1)[starts + np.arange(block.start, block.stop)] = 1
+        sums = multiply(inside, terms)
+        if include_center and not among:
             sums += with_products(centers[block] - origin)
         offset = sums[:, :m] / n_points
         mean[block] = origin + offset
-        packed = sums[:, m:] - sums[:, row] * offset[:, column]
+        packed = sums[:, m : m + row.size] - sums[:, row] * offset[:, column]
         packed /= max(n_points - 1, 1)
         covariance[block] = packed[:, place]
 

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from scipy.linalg import eigh, eigh_tridiagonal
 
 from .._blocks import map_blocks, tell_part
-from .._native import WIDTH, orthogonalize, recur
+from .._native_vectors import WIDTH, orthogonalize, recur
 from ..geodesics import cache_order
 
 FEW = 1500

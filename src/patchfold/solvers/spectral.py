@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from .._arrays import Array, array_namespace
 from .._homes import HERE, Home, home_of, hosted, move
+from .._native_vectors import symmetric_times
 from ..tensors.graph import Laplacian
 from ..tensors.spectral import lanczos
 from .factors import factorize
-from .filtered import filtered_eigenpairs, suits_filter
+from .filtered import FEW, filtered_eigenpairs, suits_filter
+from .lanczos import lanczos_eigenpairs
 
 DENSE_LIMIT = 600
 """Up to this many samples a dense eigensolver is used by `eigen_solver="auto"`."""
@@ -38,7 +41,7 @@ ROUNDING = 1e-10
 """... or, if that is more, relative to the size of the matrix."""
 
 TOLERANCE = 1e-10
-"""Where Lanczos on the matrix itself stops, relative to the size of the matrix."""
+"""Where an iteration with the matrix itself stops, relative to its size."""
 
 TRACE = 1e-200
 """Entries below this part of the matrix are zeros to an eigensolver."""
@@ -90,11 +93,11 @@ def smallest_eigenpairs(
     null_vector : array (n,)
         The one trivial eigenvector, of any length, at eigenvalue 0.
     solver : {"auto", "dense", "arpack"}
-        "arpack" is Lanczos with the matrix, "auto" of many samples a filtered iteration
-        (`filtered.py`); if that does not converge, both take Lanczos with its inverse,
-        by a factorisation. The two complement each other: a graph on
-        which products are many has small separators, and these keep its factors
-        sparse. Where `inverse` is given, both begin with it.
+        "arpack" is ARPACK's Lanczos with the matrix, "auto" our own (`lanczos.py`), of
+        many samples a filtered iteration (`filtered.py`); if that does not converge,
+        both take ARPACK with the inverse, by a factorisation. The two complement each
+        other: a graph on which products are many has small separators, and these keep
+        its factors sparse. Where `inverse` is given, both begin with it.
     inverse : callable or None
         Returns a function that solves M x = b where b and x are orthogonal to the
         null vector, or raises RuntimeError if there is no such x.
@@ -147,7 +150,7 @@ def _on_device(
     n, home = matrix.shape[0], home_of(null_vector)
     if solver != "dense" and n > max(DENSE_LIMIT, 16 * n_components):
         null = null_vector / (null_vector @ null_vector) ** 0.5
-        start = move(_start(copy.deepcopy(seed), n), home)
+        start = move(copy.deepcopy(seed).uniform(-1, 1, n), home)
         try:
             values, vectors = lanczos(
                 matrix, n_components, null, start, TOLERANCE * matrix.size
@@ -278,18 +281,22 @@ def _iterate(
 ) -> Pairs:
     """Try the cheap way first; the last one says what is wrong if it fails too."""
     n = matrix.shape[0]
-    start = _start(seed, n)
+    start = seed.uniform(-1, 1, n)
     start -= null * (null @ start)
     try:
         if inverse is not None:
             found, vectors = _lanczos(_operator(inverse(), n), n_components, start)
             values, vectors = 1 / found[::-1], vectors[:, ::-1]
-        elif solver == "arpack" or not suits_filter(matrix):
+        elif solver == "arpack":
             values, vectors = _from_above(matrix, n_components, null, size, start)
-        else:
+        elif suits_filter(matrix):
             goal = TOLERANCE * size
             values, vectors = filtered_eigenpairs(
                 matrix, n_components, null, goal, n_jobs=n_jobs, seed=seed
+            )
+        else:
+            values, vectors = lanczos_eigenpairs(
+                _product(matrix), n_components, null, TOLERANCE * size, seed=seed
             )
         _check(matrix, values, vectors, size)
         return values, vectors
@@ -315,12 +322,7 @@ def _from_above(
     def apply(vector: np.ndarray) -> np.ndarray:
         return size * vector - matrix @ vector - null * (middle * (null @ vector))
 
-    found, vectors = _lanczos(
-        _operator(apply, null.size),
-        n_components,
-        start,
-        tol=TOLERANCE,
-    )
+    found, vectors = _lanczos(_operator(apply, null.size), n_components, start)
     return size - found[::-1], vectors[:, ::-1]
 
 
@@ -344,24 +346,14 @@ def _inverse_iteration(
     return 1 / found[::-1] - shift, vectors[:, ::-1]
 
 
-def _start(seed: np.random.RandomState, n: int) -> np.ndarray:
-    return seed.uniform(-1, 1, n)
-
-
 def _operator(apply: Callable[[np.ndarray], np.ndarray], n: int) -> LinearOperator:
     return LinearOperator((n, n), matvec=lambda v: apply(v.ravel()), dtype=np.float64)
 
 
-def _lanczos(
-    operator: Any,
-    n_components: int,
-    start: np.ndarray,
-    *,
-    tol: float = 0,
-) -> Pairs:
-    try:
+def _lanczos(operator: Any, n_components: int, start: np.ndarray) -> Pairs:
+    try:  # to the last digit: what is left of a vector tells equal eigenvalues apart
         values, vectors = eigsh(
-            operator, n_components, which="LA", v0=start, tol=tol, maxiter=RESTARTS
+            operator, n_components, which="LA", v0=start, maxiter=RESTARTS
         )
     except ArpackNoConvergence as error:
         raise RuntimeError(
@@ -375,8 +367,16 @@ def _lanczos(
 
 def _check(matrix: Any, values: np.ndarray, vectors: np.ndarray, size: float) -> None:
     """Raise RuntimeError unless every column is an eigenvector."""
-    residual = np.linalg.norm(matrix @ vectors - vectors * values, axis=0)
-    _judge(residual, values, size)
+    product = _product(matrix)
+    images = np.stack([product(np.ascontiguousarray(v)) for v in vectors.T], axis=1)
+    _judge(np.linalg.norm(images - vectors * values, axis=0), values, size)
+
+
+def _product(matrix: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """Return what multiplies by a matrix; where it is small, in one thread."""
+    if sp.issparse(matrix) or matrix.shape[0] > FEW:
+        return matrix.__matmul__
+    return partial(symmetric_times, matrix)
 
 
 def _judge(residual: np.ndarray, values: np.ndarray, size: float) -> None:

@@ -1,0 +1,88 @@
+"""The eigensolvers' loops over a few vectors (`_vectors.c`); see `_native.py`.
+
+None of them is BLAS: its threads go on spinning for milliseconds after a product that
+they shared, and ours, which come next, wait for the cores.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._native import can_read, is_plain, loops, parts_of
+
+WIDTH = 8
+"""`recur`, `orthogonalize` and `multiply` take a multiple of so many columns."""
+
+LENGTH = 16
+"""`take_out` takes vectors whose length is a multiple of this."""
+
+
+def recur(
+    matrix: sp.csr_array,
+    now: np.ndarray,
+    before: np.ndarray,
+    rows: slice,
+    weights: tuple[float, float, float],
+) -> None:
+    """Overwrite rows of U, `before`, by a S V + b V + c U, where V is `now`.
+
+    Both are C-contiguous, (n, k) of float64 with k a multiple of `WIDTH`.
+    """
+    a, b, c = weights
+    if not can_read(matrix):
+        product = matrix[rows] @ now
+        before[rows] = a * product + b * now[rows] + c * before[rows]
+        return
+    ends = rows.start, rows.stop
+    loops().recur(*parts_of(matrix), now, before, now.shape[1], *ends, a, b, c)
+
+
+def orthogonalize(block: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis (n, k) of what the columns span.
+
+    NaN where they are exactly dependent. The block is C-contiguous, float64, k a
+    multiple of `WIDTH`; it may be overwritten.
+    """
+    if loops() is None:
+        return np.linalg.qr(block)[0]
+    loops().orthogonalize(block, block.shape[1])
+    return block
+
+
+def take_out(vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Take what it has in common with orthonormal rows out of a vector, in place.
+
+    Both are C-contiguous, float64, and as long as a multiple of `LENGTH`. Returns the
+    products with the rows.
+    """
+    parts = np.zeros(rows.shape[0])
+    if loops() is None:
+        for _ in range(2):  # once leaves what rounding brings back
+            along = rows @ vector
+            vector -= along @ rows
+            parts += along
+    else:
+        loops().take_out(vector, rows, parts, rows.shape[0])
+    return parts
+
+
+def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return a matrix product; `right` has a multiple of `WIDTH` columns.
+
+    Both are C-contiguous, float64.
+    """
+    if loops() is None:
+        return left @ right
+    product = np.empty((left.shape[0], right.shape[1]))
+    loops().multiply(left, right, product, *left.shape, right.shape[1])
+    return product
+
+
+def symmetric_times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Return the product of a symmetric matrix and a vector, of which half is read."""
+    if loops() is None or not (is_plain(matrix) and is_plain(vector)):
+        return matrix @ vector
+    product = np.empty_like(vector)
+    loops().symmetric_times(matrix, vector, product)
+    return product

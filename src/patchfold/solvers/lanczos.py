@@ -1,0 +1,173 @@
+"""Symmetric matrix -> bottom eigenpairs, by Lanczos's method with thick restarts.
+
+For a thousand samples ARPACK is as quick, but what it shares among threads of BLAS
+keeps them spinning for milliseconds, as long as the rest of a small fit. And equal
+eigenvalues, as those of a square grid, look like one to Lanczos: whatever is found is
+looked for again, from a vector that is orthogonal to it, until that brings nothing new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import eigh
+
+from .._native_vectors import LENGTH, multiply, take_out
+
+ROOM = 40
+"""Vectors that are kept at most, and at least twice as many as are wanted."""
+
+PRODUCTS = 1600
+"""Products at most."""
+
+STEPS = 20
+"""Products between two looks at how far it is."""
+
+UNRESOLVED = 1e3
+"""An eigenvalue within this many tolerances of zero may be one of many such, and which
+of them are found is chance ..."""
+
+ROUNDED = 1e-5
+"""... and within so many tolerances, which should be 1e-10 of the matrix, it is zero to
+rounding: if there are more of these than are wanted, no solver can choose."""
+
+NOTHING = 1e-13
+"""A product of which less than this is new is all within what the vectors span."""
+
+
+def lanczos_eigenpairs(
+    product: Callable[[np.ndarray], np.ndarray],
+    n_components: int,
+    null: np.ndarray,
+    tolerance: float,
+    *,
+    seed: np.random.RandomState,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest eigenpairs of a symmetric matrix, but for a null vector.
+
+    Parameters
+    ----------
+    product : callable
+        Multiplies the matrix by a vector.
+    n_components : int
+        How many eigenpairs.
+    null : array (n,)
+        The unit vector at eigenvalue 0 that is not wanted.
+    tolerance : float
+        Largest residual of an eigenpair.
+    seed : RandomState
+        Draws the first vector, and one whenever the vectors span all that the matrix
+        makes of them.
+
+    Returns
+    -------
+    values : array (n_components,)
+        Ascending.
+    vectors : array (n, n_components)
+        Unit columns, orthogonal to the null vector.
+
+    Raises
+    ------
+    RuntimeError
+        If it takes too many products, or there are too few samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scale = np.arange(200.0)
+    >>> null = np.eye(200)[0]
+    >>> start = np.random.RandomState(0)
+    >>> lanczos_eigenpairs(scale.__mul__, 2, null, 1e-6, seed=start)[0].round(9)
+    array([1., 2.])
+    """
+    n, room = null.size, max(ROOM, 3 * n_components)
+    if n <= 2 * room:
+        raise RuntimeError(f"{n} samples are too few for a basis of {room} vectors")
+    basis = _Basis(product, null, room, seed)
+    last, known = n_components - 1, np.full(n_components, np.inf)
+    for _ in range(PRODUCTS):
+        basis.extend()
+        if basis.size < room and (basis.size % STEPS or basis.size <= n_components):
+            continue
+        values, residual = basis.solve()
+        rounded = values[last + 1] <= ROUNDED * tolerance
+        if values[0] <= UNRESOLVED * tolerance and not rounded:
+            raise RuntimeError("many eigenvalues may be nearly zero")
+        found = residual[: last + 1].max() <= tolerance
+        change = np.abs(values[: last + 1] - known).max()
+        again = found and (rounded or change <= 2 * tolerance)
+        # What is found next may be off by its residual, and then be one that is wanted.
+        clear = residual[last + 1] <= max(values[last + 1] - values[last], tolerance)
+        if again and clear:
+            return values[: last + 1], basis.combine(n_components)[:, :n].T
+        if found and not again:
+            known = values[: last + 1]
+            basis.shrink(n_components)
+            basis.draw()
+        elif basis.size == room:
+            basis.shrink((room + n_components) // 2)
+    raise RuntimeError(f"Lanczos's method took over {PRODUCTS} products")
+
+
+class _Basis:
+    """Orthonormal vectors, the null vector first, and a matrix on what they span."""
+
+    def __init__(
+        self,
+        product: Callable[[np.ndarray], np.ndarray],
+        null: np.ndarray,
+        room: int,
+        seed: np.random.RandomState,
+    ) -> None:
+        n = null.size
+        self._product, self._n, self._seed = product, n, seed
+        self._rows = np.zeros((room + 2, -(-n // LENGTH) * LENGTH))
+        self._rows[0, :n] = null
+        self._small = np.zeros((room, room))
+        self.size = 0
+        self.draw()
+
+    def draw(self) -> None:
+        """Let the next vector be any that is orthogonal to all before."""
+        before, vector = self._rows[: self.size + 1], self._rows[self.size + 1]
+        vector[: self._n] = self._seed.uniform(-1, 1, self._n)
+        take_out(vector, before)
+        vector /= _length(vector)
+
+    def extend(self) -> None:
+        """Multiply the next vector; what is new in its image comes after it."""
+        vector, image = self._rows[self.size + 1 : self.size + 3]
+        image[: self._n] = self._product(vector[: self._n])
+        length = _length(image)
+        along = take_out(image, self._rows[: self.size + 2])
+        self._small[self.size, : self.size + 1] = along[1:]
+        self.size += 1
+        self._left = _length(image)
+        if self._left > NOTHING * length:
+            image /= self._left
+        else:
+            self._left = 0.0
+            self.draw()
+
+    def solve(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the eigenvalues on what the vectors span, and their residuals."""
+        self._values, self._turn = eigh(self._small[: self.size, : self.size])
+        return self._values, self._left * np.abs(self._turn[-1])
+
+    def combine(self, n_vectors: int) -> np.ndarray:
+        """Return the first eigenvectors of what was solved, as rows."""
+        weights = np.ascontiguousarray(self._turn[:, :n_vectors].T)
+        return multiply(weights, self._rows[1 : self.size + 1])
+
+    def shrink(self, size: int) -> None:
+        """Keep the first eigenvectors, and the vector that comes next."""
+        after = self._rows[self.size + 1].copy()
+        self._rows[1 : size + 1] = self.combine(size)
+        self._rows[size + 1] = after
+        self._small[:size, :size] = np.diag(self._values[:size])
+        self.size = size
+
+
+def _length(vector: np.ndarray) -> float:
+    return float(np.sqrt(np.einsum("i,i", vector, vector)))
