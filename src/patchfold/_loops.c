@@ -221,24 +221,25 @@ static void kl_pairs(const double *mean_l, const double *cov_l, const double *in
         const double *mi = mean_l + row[e] * m, *mj = mean_r + column[e] * m;
         const double *ci = cov_l + row[e] * packed, *cj = cov_r + column[e] * packed;
         const double *pi = inv_l + row[e] * packed, *pj = inv_r + column[e] * packed;
-        double *gap = outer + packed, total = 0;
-        Doubles sums = {0};
+        double *gap = outer + packed + N_DOUBLES, total = 0;
+        Doubles sums = {0}, squares = {0};
         Py_ssize_t k = 0;
         for (Py_ssize_t f = 0; f < m; f++)
             gap[f] = mi[f] - mj[f];
         if (packed == m)
             for (Py_ssize_t f = 0; f < m; f++)
                 outer[f] = gap[f] * gap[f];
-        else
-            for (Py_ssize_t f = 0; f < m; f++)
-                for (Py_ssize_t g = f; g < m; g++)
-                    outer[k++] = gap[f] * gap[g];
+        else /* by eights: what is beyond a row, the next one overwrites */
+            for (Py_ssize_t f = 0; f < m; k += m - f++)
+                for (Py_ssize_t g = f; g < m; g += N_DOUBLES)
+                    *(Doubles *)(outer + k + g - f) = gap[f] * *(Doubles *)(gap + g);
         for (k = 0; k + N_DOUBLES <= packed; k += N_DOUBLES) {
             Doubles here = *(const Doubles *)(pi + k), there = *(const Doubles *)(pj + k);
             Doubles apart = *(const Doubles *)(ci + k) - *(const Doubles *)(cj + k);
             sums += apart * (there - here);
-            sums += *(const Doubles *)(outer + k) * (here + there);
+            squares += *(const Doubles *)(outer + k) * (here + there);
         }
+        sums += squares;
         for (; k < packed; k++)
             total += (ci[k] - cj[k]) * (pj[k] - pi[k]) + outer[k] * (pi[k] + pj[k]);
         for (int l = 0; l < N_DOUBLES; l++)
@@ -255,7 +256,7 @@ static PyObject *kl_of_pairs(PyObject *self, PyObject *args)
                           &part[3], &part[4], &part[5], &row, &column, &out, &m,
                           &packed))
         return NULL;
-    double *outer = malloc(sizeof(double) * (size_t)(packed + m + 1));
+    double *outer = calloc((size_t)(packed + m + 2 * N_DOUBLES), sizeof(double));
     if (outer != NULL) {
         Py_BEGIN_ALLOW_THREADS
         kl_pairs(part[0].buf, part[1].buf, part[2].buf, part[3].buf, part[4].buf,
