@@ -15,7 +15,7 @@ typedef struct {
 
 typedef struct {
     Entry *entries;
-    int32_t *place; /* of a node in the heap; -1: not met yet, -2: settled */
+    int32_t *place; /* of a node in the heap, while it is there; -1: not met yet */
     int32_t size;
 } Heap;
 
@@ -38,7 +38,6 @@ static Entry pop(Heap *heap)
     Entry top = heap->entries[0];
     Entry last = heap->entries[--heap->size];
     int32_t at = 0;
-    heap->place[top.node] = -2;
     if (heap->size == 0)
         return top;
     for (;;) {
@@ -77,12 +76,23 @@ static void paths_from(int32_t source, int32_t n, const int32_t *indptr,
     heap->place[source] = 0;
     while (heap->size > 0) {
         Entry nearest = pop(heap);
-        for (int32_t e = indptr[nearest.node]; e < indptr[nearest.node + 1]; e++) {
+        int32_t start = indptr[nearest.node], stop = indptr[nearest.node + 1];
+        /* Asked for together, and not each when the branch before it is decided. */
+        for (int32_t e = start; e < stop; e++)
+            __builtin_prefetch(found + indices[e]);
+        if (heap->size > 0) { /* the edges of who is likely to be next */
+            int32_t next = heap->entries[0].node;
+            for (int32_t e = indptr[next]; e < indptr[next + 1]; e += 8) {
+                __builtin_prefetch(indices + e);
+                __builtin_prefetch(lengths + e);
+            }
+        }
+        for (int32_t e = start; e < stop; e++) {
             int32_t next = indices[e];
             double reached = nearest.key + lengths[e];
-            int32_t at = heap->place[next];
-            if (reached < found[next] && at != -2) {
+            if (reached < found[next]) { /* so it is not settled: no length is < 0 */
                 Entry entry = {reached, next};
+                int32_t at = heap->place[next];
                 found[next] = reached;
                 rise(heap, at >= 0 ? at : heap->size++, entry);
             }
