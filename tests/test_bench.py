@@ -225,6 +225,16 @@ def test_progress_is_told_in_seconds_expected_of_what_is_run(tmp_path, clock):
     assert told == [(0, 9, 2), (2, 9, 0), (2, 9, 3), (5, 9, 4), (9, 9, 0)]
 
 
+@pytest.mark.usefixtures("short_table")
+def test_only_rows_of_a_name_are_run(tmp_path):
+    results = report.run_bench(tmp_path, quick=True, only="ONE")
+    assert [row.what for row in results] == ["one"]
+    with pytest.raises(
+        ValueError, match=r"^only='four' is in the name of no row\. They"
+    ):
+        report.run_bench(tmp_path, only="four")
+
+
 def test_a_row_without_numbers_has_empty_cells():
     row = Result("a", "b", 1, None, None, None, None, 0.5, "left out")
     assert report.format_table([row]).splitlines()[-1] == (

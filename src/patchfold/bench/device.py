@@ -28,8 +28,6 @@ class DeviceRow(Row):
 
     Attributes
     ----------
-    what : str
-        The row's name.
     make : callable
         Returns the estimator.
     n, m : int
@@ -46,7 +44,6 @@ class DeviceRow(Row):
         On the device of docs/gpu.md: three fits, the first one, data, recall.
     """
 
-    what: str
     make: Callable[[], Any]
     n: int
     m: int

@@ -40,6 +40,7 @@ def run_bench(
     out: Path,
     *,
     quick: bool = False,
+    only: str = "",
     n_jobs: int = -1,
     progress: Progress = lambda done, total, coming: None,
 ) -> list[Result]:
@@ -51,6 +52,8 @@ def run_bench(
         An existing folder. Its files are replaced whole, after every row.
     quick : bool
         Smaller sizes, and rows that take minutes left out.
+    only : str
+        Run the rows whose name contains this text, in any case.
     n_jobs : int
         Threads, ours and the peers'.
     progress : callable
@@ -65,7 +68,7 @@ def run_bench(
     results: list[Result] = []
     points: list[Measurement] = []
     rows: tuple[Versus | Limit | Growth, ...] = (*VERSUS, *LIMITS, *GROWTH)
-    for row in _told(rows, quick, progress):
+    for row in _told(_pick(rows, only), quick, progress):
         if isinstance(row, Versus):
             results.append(compare(row, quick=quick, n_jobs=n_jobs))
         elif isinstance(row, Limit):
@@ -93,6 +96,15 @@ def _grow(
     return curve
 
 
+def _pick(rows: Sequence[R], only: str) -> Sequence[R]:
+    """Return the rows whose name contains a text; all if it is empty."""
+    picked = [row for row in rows if only.lower() in row.what.lower()]
+    if not picked:
+        names = "; ".join(row.what for row in rows if row.what)
+        raise ValueError(f"only={only!r} is in the name of no row. They are: {names}.")
+    return picked
+
+
 def _told(rows: Sequence[R], quick: bool, progress: Progress) -> Iterator[R]:
     """Give the rows one after another, and tell how much of their time has passed."""
     shares = [row.expected(quick) for row in rows]
@@ -108,6 +120,7 @@ def run_device_bench(
     home: Home,
     *,
     quick: bool = False,
+    only: str = "",
     progress: Progress = lambda done, total, coming: None,
 ) -> list[Result]:
     """Time fits on a device, and write `device.csv` and `device.md`.
@@ -120,6 +133,8 @@ def run_device_bench(
         The device.
     quick : bool
         Smaller sizes.
+    only : str
+        Run the rows whose name contains this text, in any case.
     progress : callable
         Called with the seconds expected of the rows that are done, of all, and of the
         row that comes.
@@ -129,7 +144,7 @@ def run_device_bench(
     list of Result
     """
     results: list[Result] = []
-    for row in _told(ROWS, quick, progress):
+    for row in _told(_pick(ROWS, only), quick, progress):
         results.append(time_row(row, home, n=row.quick if quick else row.n))
         write_text(out / "device.csv", _as_csv(Result, results))
         text = f"# Speed\n\n{describe_device(home)}\n\n{format_table(results)}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .measure import Measurement, measure, measure_recall
 
@@ -13,19 +13,22 @@ MEMORY = 16 * 2**30
 """Peak memory that a growth row may reach."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Row:
     """What every row has.
 
     Attributes
     ----------
+    what : str
+        The row's name.
     lasts : (float, float)
         Seconds of the row, processes and data included, in a full and in a quick run on
         the two cores of docs/performance.md. Elsewhere only their shares mean
         something, and outside the tables nothing.
     """
 
-    lasts: tuple[float, float] = (0.0, 0.0)
+    what: str
+    lasts: tuple[float, float] = field(default=(0.0, 0.0), kw_only=True)
 
     def left_out(self, quick: bool) -> str:
         """Say why the row is not run; nothing if it is."""
@@ -42,8 +45,6 @@ class Versus(Row):
 
     Attributes
     ----------
-    what : str
-        The row's name.
     ours, peer : str
         Tasks.
     n : int
@@ -61,7 +62,6 @@ class Versus(Row):
         exact.
     """
 
-    what: str
     ours: str
     peer: str
     n: int
@@ -84,7 +84,6 @@ class Versus(Row):
 class Limit(Row):
     """Ours against the clock: at most so many seconds."""
 
-    what: str
     task: str
     seconds: float
     repeats: int = 5
@@ -96,7 +95,6 @@ class Limit(Row):
 class Growth(Row):
     """The same task at several sizes: the exponent between the last two is judged."""
 
-    what: str
     task: str
     sizes: tuple[int, ...]
     target: float

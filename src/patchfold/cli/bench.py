@@ -23,6 +23,9 @@ def bench(
     quick: Annotated[
         bool, typer.Option("--quick", help="smaller sizes, under two minutes")
     ] = False,
+    only: Annotated[
+        str, typer.Option(help="only rows whose name contains this text")
+    ] = "",
     n_jobs: Annotated[int, typer.Option(help="threads; -1 for every core")] = -1,
     device: Device = "",
     quiet: Quiet = False,
@@ -42,10 +45,14 @@ def bench(
         written = "bench.md, bench.csv, growth.csv, growth.png"
         with Progress(quiet, "bench") as advance:
             if device:
-                results = run_device_bench(out, home, quick=quick, progress=advance)
+                results = run_device_bench(
+                    out, home, quick=quick, only=only, progress=advance
+                )
                 written = "device.md, device.csv"
             else:
-                results = run_bench(out, quick=quick, n_jobs=n_jobs, progress=advance)
+                results = run_bench(
+                    out, quick=quick, only=only, n_jobs=n_jobs, progress=advance
+                )
     if not quiet:
         typer.echo(format_table(results))
         typer.echo(f"wrote {out / written}")
