@@ -150,9 +150,9 @@ VERSUS = (
         100_000,
         0.1,
         None,
-        1,
+        3,
         "umap",
-        lasts=(65, 0),
+        lasts=(72, 0),
     ),
     *(
         Versus(
