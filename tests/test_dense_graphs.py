@@ -138,6 +138,16 @@ def test_patches_of_all_samples_are_the_same_to_the_last_bit():
         np.testing.assert_array_equal(part, np.broadcast_to(part[0], part.shape))
 
 
+@pytest.mark.parametrize("m", [3, 30])
+def test_moments_of_single_precision_are_those_of_double(m):
+    X = cloud(m=m).astype(np.float32)
+    near = find_neighbors(X.astype(float), 30).indices
+    single = moments_of_most(X, X, near, include_center=True)
+    double = moments_of_most(*2 * (X.astype(float),), near, include_center=True)
+    for found, expected in zip(single, double, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+
+
 def test_a_table_of_pairs_lists_what_sorting_lists(monkeypatch):
     indices = find_neighbors(cloud(), 12).indices
     by_table = edges_of(indices)

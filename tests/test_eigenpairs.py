@@ -150,6 +150,35 @@ def test_equal_eigenvalues_are_all_found(solver, n_components):
     )
 
 
+@pytest.mark.parametrize("n_components", [7, 18, 19, 23, 38])
+@pytest.mark.parametrize("state", range(3))
+def test_equal_eigenvalues_are_found_whenever_it_looks(n_components, state):
+    """A torus has each of its eigenvalues four times or eight."""
+    ring = np.roll(np.eye(30), 1, 1) + np.roll(np.eye(30), -1, 1)
+    torus = sp.csr_array(sp.kronsum(2 * np.eye(30) - ring, 2 * np.eye(30) - ring))
+    values, _ = smallest_eigenpairs(
+        torus, n_components, np.ones(900), seed=np.random.RandomState(state)
+    )
+    waves = 2 - 2 * np.cos(2 * np.pi * np.arange(30) / 30)
+    expected = np.sort(np.add.outer(waves, waves).ravel())[1 : n_components + 1]
+    np.testing.assert_allclose(values, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("weak", [1e-4, 1e-9, 1e-14])
+def test_two_groups_with_a_weak_tie_need_no_factors(weak, monkeypatch):
+    group = well_tied(400).toarray()
+    matrix = np.kron(np.diag([1.0, 1.5]), group)
+    matrix[0, 400] = matrix[400, 0] = -weak
+    np.fill_diagonal(matrix, 0)
+    np.fill_diagonal(matrix, -matrix.sum(axis=1))
+    calls = count_calls(monkeypatch, "_inverse_iteration")
+    pair = smallest_eigenpairs(sp.csr_array(matrix), 2, np.ones(800), seed=seed())
+    assert not calls
+    dense = smallest_eigenpairs(matrix, 2, np.ones(800), solver="dense", seed=seed())
+    for found, expected in zip(pair, dense, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)
+
+
 @pytest.mark.parametrize("n_components", [1, 5, 30])
 def test_lanczos_agrees_with_a_dense_solver(n_components):
     matrix = well_tied(700)

@@ -57,7 +57,7 @@ def take_out(vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
     products with the rows.
     """
     parts = np.zeros(rows.shape[0])
-    if loops() is None:
+    if loops() is None or not (is_plain(vector) and is_plain(rows)):
         for _ in range(2):  # once leaves what rounding brings back
             along = rows @ vector
             vector -= along @ rows
@@ -68,11 +68,9 @@ def take_out(vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return a matrix product; `right` has a multiple of `WIDTH` columns.
-
-    Both are C-contiguous, float64.
-    """
-    if loops() is None:
+    """Return a matrix product; `right` has a multiple of `WIDTH` columns."""
+    plain = is_plain(left) and is_plain(right)
+    if loops() is None or not plain:
         return left @ right
     product = np.empty((left.shape[0], right.shape[1]))
     loops().multiply(left, right, product, *left.shape, right.shape[1])

@@ -101,7 +101,8 @@ PyObject *orthogonalize(PyObject *self, PyObject *args)
 
 /* ---- A vector without what it has in common with orthonormal rows ------------------ */
 
-static inline double total(Doubles v)
+/* Inlined always: eights are passed in other registers where there is no AVX-512. */
+static inline __attribute__((always_inline)) double total(Doubles v)
 {
     return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
 }

@@ -13,6 +13,9 @@ import numpy as np
 from ._blocks import map_blocks
 from ._native_vectors import WIDTH, multiply
 
+COLUMNS = 256
+"""Beyond so many sums a patch BLAS is faster, though its threads spin after it."""
+
 
 def moments_of_most(
     centers: np.ndarray,
@@ -69,18 +72,21 @@ def moments_of_most(
         np.multiply(gaps[:, row], gaps[:, column], out=filled[:, m : m + row.size])
         return filled
 
-    among = centers is X  # then patches of the same samples get the same bits
+    # A centre that is a row of the table like all others: patches of the same samples
+    # then have the same bits.
+    among = centers is X
     terms = with_products(X - origin)
+    times = multiply if terms.shape[1] <= COLUMNS else np.matmul
     mean = np.empty((n_patches, m), dtype=X.dtype)
     covariance = np.empty((n_patches, m, m), dtype=X.dtype)
 
     def add_up(block: slice) -> None:
-        inside = np.zeros((block.stop - block.start, n), dtype=X.dtype)
+        inside = np.zeros((block.stop - block.start, n))
         starts = n * np.arange(inside.shape[0])
         inside.reshape(-1)[indices[block] + starts[:, None]] = 1
         if include_center and among:
             inside.reshape(-1)[starts + np.arange(block.start, block.stop)] = 1
-        sums = multiply(inside, terms)
+        sums = times(inside, terms)
         if include_center and not among:
             sums += with_products(centers[block] - origin)
         offset = sums[:, :m] / n_points

@@ -101,7 +101,8 @@ class CauchyEmbedding(PatchEmbedding):
         or "auto", exact up to 30,000 samples. Or an object like scikit-learn's
         `KNeighborsTransformer`.
     eigen_solver : {"auto", "dense", "arpack"}, default="auto"
-        Solver of the Laplacian start; "auto" is dense for small samples.
+        Solver of the Laplacian start; "auto" is dense for small samples. "arpack" may
+        miss some of several equal eigenvalues, as a symmetric grid has them.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
     random_state : int, RandomState or None, default=None

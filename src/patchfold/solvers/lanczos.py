@@ -9,28 +9,39 @@ looked for again, from a vector that is orthogonal to it, until that brings noth
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import eigh
 
-from .._native_vectors import LENGTH, multiply, take_out
+from .._native_vectors import LENGTH, multiply, symmetric_times, take_out
 
 ROOM = 40
-"""Vectors that are kept at most, and at least twice as many as are wanted."""
+"""Vectors of a full basis: so many, or three times as many as are wanted. Fewer than
+twice as many samples are left to other solvers."""
 
 PRODUCTS = 1600
 """Products at most."""
 
 STEPS = 20
-"""Products between two looks at how far it is."""
+"""Products between two looks at how far it is; as many follow a drawn vector."""
+
+NEAR = 0.1
+"""The next eigenvalue is known when its residual is this part of the gap before it: one
+that is not wanted may hide one that is."""
 
 UNRESOLVED = 1e3
-"""An eigenvalue within this many tolerances of zero may be one of many such, and which
-of them are found is chance ..."""
+"""Two eigenvalues within this many tolerances of zero may be two of many such, and
+which of them are found is chance ..."""
 
-ROUNDED = 1e-5
-"""... and within so many tolerances, which should be 1e-10 of the matrix, it is zero to
-rounding: if there are more of these than are wanted, no solver can choose."""
+ROUNDED = 16 * np.finfo(float).eps
+"""... unless more of them than are wanted are this part of the largest: they are zero
+to rounding, and no solver can choose."""
+
+ALONE = 1500
+"""Up to so many samples a dense matrix is multiplied by our own loop, in one thread."""
 
 NOTHING = 1e-13
 """A product of which less than this is new is all within what the vectors span."""
@@ -86,28 +97,38 @@ def lanczos_eigenpairs(
         raise RuntimeError(f"{n} samples are too few for a basis of {room} vectors")
     basis = _Basis(product, null, room, seed)
     last, known = n_components - 1, np.full(n_components, np.inf)
+    look = max(STEPS, n_components + 2)
     for _ in range(PRODUCTS):
         basis.extend()
-        if basis.size < room and (basis.size % STEPS or basis.size <= n_components):
+        if basis.size < min(look, room):
             continue
+        look = basis.size + STEPS
         values, residual = basis.solve()
-        rounded = values[last + 1] <= ROUNDED * tolerance
-        if values[0] <= UNRESOLVED * tolerance and not rounded:
+        rounded = values[last + 1] <= ROUNDED * values[-1]
+        if values[1] <= UNRESOLVED * tolerance and not rounded:
             raise RuntimeError("many eigenvalues may be nearly zero")
         found = residual[: last + 1].max() <= tolerance
         change = np.abs(values[: last + 1] - known).max()
         again = found and (rounded or change <= 2 * tolerance)
-        # What is found next may be off by its residual, and then be one that is wanted.
-        clear = residual[last + 1] <= max(values[last + 1] - values[last], tolerance)
-        if again and clear:
+        gap = values[last + 1] - values[last]
+        if again and residual[last + 1] <= max(NEAR * gap, tolerance):
             return values[: last + 1], basis.combine(n_components)[:, :n].T
         if found and not again:
             known = values[: last + 1]
             basis.shrink(n_components)
             basis.draw()
+            look = basis.size + STEPS
         elif basis.size == room:
             basis.shrink((room + n_components) // 2)
+            look = basis.size + STEPS
     raise RuntimeError(f"Lanczos's method took over {PRODUCTS} products")
+
+
+def product_with(matrix: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """Return what multiplies a vector by a symmetric matrix."""
+    if sp.issparse(matrix) or matrix.shape[0] > ALONE:
+        return matrix.__matmul__
+    return partial(symmetric_times, matrix)
 
 
 class _Basis:
@@ -129,7 +150,11 @@ class _Basis:
         self.draw()
 
     def draw(self) -> None:
-        """Let the next vector be any that is orthogonal to all before."""
+        """Let the next vector be any that is orthogonal to all before.
+
+        What the image of the last one had besides these is forgotten, so this is done
+        where that is nothing, or less than the tolerance.
+        """
         before, vector = self._rows[: self.size + 1], self._rows[self.size + 1]
         vector[: self._n] = self._seed.uniform(-1, 1, self._n)
         take_out(vector, before)

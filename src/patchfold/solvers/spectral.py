@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,11 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from .._arrays import Array, array_namespace
 from .._homes import HERE, Home, home_of, hosted, move
-from .._native_vectors import symmetric_times
 from ..tensors.graph import Laplacian
 from ..tensors.spectral import lanczos
 from .factors import factorize
-from .filtered import FEW, filtered_eigenpairs, suits_filter
-from .lanczos import lanczos_eigenpairs
+from .filtered import filtered_eigenpairs, suits_filter
+from .lanczos import lanczos_eigenpairs, product_with
 
 DENSE_LIMIT = 600
 """Up to this many samples a dense eigensolver is used by `eigen_solver="auto"`."""
@@ -296,7 +294,7 @@ def _iterate(
             )
         else:
             values, vectors = lanczos_eigenpairs(
-                _product(matrix), n_components, null, TOLERANCE * size, seed=seed
+                product_with(matrix), n_components, null, TOLERANCE * size, seed=seed
             )
         _check(matrix, values, vectors, size)
         return values, vectors
@@ -351,7 +349,7 @@ def _operator(apply: Callable[[np.ndarray], np.ndarray], n: int) -> LinearOperat
 
 
 def _lanczos(operator: Any, n_components: int, start: np.ndarray) -> Pairs:
-    try:  # to the last digit: what is left of a vector tells equal eigenvalues apart
+    try:  # to the last digit, and still ARPACK may find one of equal eigenvalues only
         values, vectors = eigsh(
             operator, n_components, which="LA", v0=start, maxiter=RESTARTS
         )
@@ -367,16 +365,9 @@ def _lanczos(operator: Any, n_components: int, start: np.ndarray) -> Pairs:
 
 def _check(matrix: Any, values: np.ndarray, vectors: np.ndarray, size: float) -> None:
     """Raise RuntimeError unless every column is an eigenvector."""
-    product = _product(matrix)
+    product = product_with(matrix)
     images = np.stack([product(np.ascontiguousarray(v)) for v in vectors.T], axis=1)
     _judge(np.linalg.norm(images - vectors * values, axis=0), values, size)
-
-
-def _product(matrix: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """Return what multiplies by a matrix; where it is small, in one thread."""
-    if sp.issparse(matrix) or matrix.shape[0] > FEW:
-        return matrix.__matmul__
-    return partial(symmetric_times, matrix)
 
 
 def _judge(residual: np.ndarray, values: np.ndarray, size: float) -> None:
