@@ -9,6 +9,7 @@ all sets, and for those that played no part in the design of PatchPosterior.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
@@ -193,6 +194,10 @@ def draw(curves: dict[str, tuple[list[float], Scores]], path: Path) -> None:
 
 def main() -> None:
     """Print every table."""
+    if not os.environ.get("PATCHFOLD_DATA"):
+        raise SystemExit(
+            "set PATCHFOLD_DATA: the sets at hand say which were for tuning"
+        )
     records = load_records("honest")
     every = {record.dataset for record in records}
     tuned = {group_of(name) for name in choose_sets(held_out=False)}
