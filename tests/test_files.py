@@ -294,3 +294,16 @@ class TestReading:
     def test_bytes_come_back(self, tmp_path):
         write_bytes(tmp_path / "b", bytes(range(256)))
         assert read_bytes(tmp_path / "b") == bytes(range(256))
+
+
+def test_an_interrupt_after_the_rename_is_an_interrupt(tmp_path, monkeypatch):
+    rename = os.replace
+
+    def rename_and_stop(*paths):
+        rename(*paths)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", rename_and_stop)
+    with pytest.raises(KeyboardInterrupt):
+        write_bytes(tmp_path / "table.csv", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]

@@ -114,7 +114,7 @@ def write_bytes(path: Path, content: bytes) -> None:
                 os.fsync(file.fileno())
                 os.replace(beside, path)
             except BaseException:
-                os.unlink(beside)
+                beside.unlink(missing_ok=True)  # an interrupt may come after the rename
                 raise
     except OSError as error:
         # The user knows the file by its own name.
