@@ -2,6 +2,12 @@
 
 #include "_loops.h"
 
+/* Inlined always: eights are passed in other registers where there is no AVX-512. */
+static inline __attribute__((always_inline)) double total(Doubles v)
+{
+    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+}
+
 /* ---- Sparse matrix times a few vectors, and a recurrence of three terms ---------- */
 
 EVERY_PROCESSOR
@@ -67,8 +73,7 @@ static void orthogonalize_columns(Doubles *rows, Py_ssize_t n, Py_ssize_t width,
                 for (Py_ssize_t v = 0; v < width; v++)
                     sum += along[v] * rows[i * width + v];
                 double *value = values + i * n_columns + j;
-                *value -= ((sum[0] + sum[1]) + (sum[2] + sum[3])) +
-                          ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+                *value -= total(sum);
                 length += *value * *value;
             }
         }
@@ -100,12 +105,6 @@ PyObject *orthogonalize(PyObject *self, PyObject *args)
 }
 
 /* ---- A vector without what it has in common with orthonormal rows ------------------ */
-
-/* Inlined always: eights are passed in other registers where there is no AVX-512. */
-static inline __attribute__((always_inline)) double total(Doubles v)
-{
-    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
-}
 
 /* Gram and Schmidt, twice as above: rows[r]·v is added to parts[r] and leaves v. Vectors
    are `width` pairs of eight. */

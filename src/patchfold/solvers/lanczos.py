@@ -96,31 +96,29 @@ def lanczos_eigenpairs(
     if n <= 2 * room:
         raise RuntimeError(f"{n} samples are too few for a basis of {room} vectors")
     basis = _Basis(product, null, room, seed)
-    last, known = n_components - 1, np.full(n_components, np.inf)
+    wanted, known = slice(n_components), np.full(n_components, np.inf)
     look = max(STEPS, n_components + 2)
     for _ in range(PRODUCTS):
         basis.extend()
         if basis.size < min(look, room):
             continue
-        look = basis.size + STEPS
         values, residual = basis.solve()
-        rounded = values[last + 1] <= ROUNDED * values[-1]
+        rounded = values[n_components] <= ROUNDED * values[-1]
         if values[1] <= UNRESOLVED * tolerance and not rounded:
             raise RuntimeError("many eigenvalues may be nearly zero")
-        found = residual[: last + 1].max() <= tolerance
-        change = np.abs(values[: last + 1] - known).max()
+        found = residual[wanted].max() <= tolerance
+        change = np.abs(values[wanted] - known).max()
         again = found and (rounded or change <= 2 * tolerance)
-        gap = values[last + 1] - values[last]
-        if again and residual[last + 1] <= max(NEAR * gap, tolerance):
-            return values[: last + 1], basis.combine(n_components)[:, :n].T
+        gap = values[n_components] - values[n_components - 1]
+        if again and residual[n_components] <= max(NEAR * gap, tolerance):
+            return values[wanted], basis.combine(n_components)[:, :n].T
         if found and not again:
-            known = values[: last + 1]
+            known = values[wanted]
             basis.shrink(n_components)
             basis.draw()
-            look = basis.size + STEPS
         elif basis.size == room:
             basis.shrink((room + n_components) // 2)
-            look = basis.size + STEPS
+        look = basis.size + STEPS
     raise RuntimeError(f"Lanczos's method took over {PRODUCTS} products")
 
 
