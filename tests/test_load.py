@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_info
 import patchfold as pf
 from patchfold import _blocks
 from patchfold.cli._shared import describe
+from patchfold.neighbors import find_neighbors
 
 NAMES = ("isomap_kl", "elap", "pelle", "klap", "CauchyEmbedding", "PatchPosterior")
 FITS = int(os.environ.get("PATCHFOLD_FITS", "30"))
@@ -36,7 +37,13 @@ def test_fits_in_8_threads_at_once_give_the_same_bits(alone):
     assert found == [alone[name] for name in names]
 
 
-def test_fits_in_4_processes_at_once_give_the_same_bits(alone):
+def test_fits_in_4_processes_at_once_give_the_same_bits():
+    """As in one such process: this one may have another number of BLAS threads.
+
+    `PatchPosterior` hangs on it, and scikit-learn in threads of a test can change it.
+    """
+    with ProcessPoolExecutor(1, mp_context=FORKSERVER) as pool:
+        alone = dict(zip(NAMES, pool.map(fit_bits, NAMES), strict=True))
     names = NAMES * 2
     with ProcessPoolExecutor(4, mp_context=FORKSERVER) as pool:
         found = list(pool.map(fit_bits, names))
@@ -145,6 +152,15 @@ class TestThreads:
         """Its size is the user's (OPENBLAS_NUM_THREADS), and no fit changes it."""
         before = [(p["filepath"], p["num_threads"]) for p in threadpool_info()]
         pf.klap(n_jobs=4).fit(*wine)
+        after = [(p["filepath"], p["num_threads"]) for p in threadpool_info()]
+        assert after == before
+
+    def test_overlapping_fits_leave_blas_as_it_was(self):
+        """Of many features: scikit-learn sets BLAS to one thread, and back."""
+        X = np.random.RandomState(0).rand(1100, 120)
+        before = [(p["filepath"], p["num_threads"]) for p in threadpool_info()]
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: find_neighbors(X, 5), range(24)))
         after = [(p["filepath"], p["num_threads"]) for p in threadpool_info()]
         assert after == before
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
@@ -32,6 +34,10 @@ FEATURES = 100
 
 CELL = 512
 """Samples that are compared with a few queries while they stay in cache."""
+
+ONE_AT_A_TIME = threading.Lock()
+"""scikit-learn sets BLAS to one thread and back: of two searches at once, the second
+would take the one for what it was before, and leave it so."""
 
 ROUNDING = 2.0**-24
 """Of a number in single precision."""
@@ -153,7 +159,8 @@ def _by_products(
     search.fit(X)
 
     def find(block: slice) -> tuple[np.ndarray, np.ndarray]:
-        far, column = search.kneighbors(queries[block])
+        with ONE_AT_A_TIME:
+            far, column = search.kneighbors(queries[block])
         return column, far[:, -1]
 
     # scikit-learn has its own threads; the cut is for those who watch.
