@@ -10,7 +10,14 @@ from sklearn.datasets import make_swiss_roll
 import patchfold as pf
 from patchfold import cell_search, neighbors
 from patchfold.cell_search import Cells, build_cells
+from patchfold.dissimilarity import arrays_of, describe_patches, get_dissimilarity
+from patchfold.exceptions import (
+    DegeneratePatchWarning,
+    SingularPatchError,
+)
 from patchfold.neighbors import choose_search, find_neighbors, find_query_neighbors
+from patchfold.on_demand import PatchesOnDemand
+from patchfold.patches import fit_patches
 
 K = 10
 
@@ -182,3 +189,39 @@ def test_an_outlier_does_not_cost_the_others_their_neighbours(outlier):
     found = find_neighbors(Z, 8, algorithm="approximate").indices
     true = find_neighbors(Z, 8, algorithm="exact").indices
     assert recall_of(found, true) > 0.97
+
+
+# --- Patches, cell by cell ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_neighbors", [5, 20])
+@pytest.mark.parametrize("name", ["kl", "wasserstein", "curvature", "kde"])
+def test_patches_described_a_few_at_a_time_are_those_of_all_at_once(name, n_neighbors):
+    X, dissimilarity = roll(1000), get_dissimilarity(name)
+    near = find_neighbors(X, n_neighbors)
+    settings = {"keep_points": dissimilarity.needs_points}
+    whole = describe_patches(dissimilarity, fit_patches(X, X, near.indices, **settings))
+    order = np.random.default_rng(0).permutation(1000)
+    patches = PatchesOnDemand(X, near, name, settings)
+    for n_jobs in (None, 2):
+        parts = patches.describe_all(order, n_jobs=n_jobs)
+        for part, expected in zip(arrays_of(parts), arrays_of(whole), strict=True):
+            np.testing.assert_array_equal(part, expected)
+
+
+def test_singular_patches_are_counted_among_all():
+    model = pf.elap(
+        n_neighbors=4, ridge=0, shrinkage=0, neighbors_algorithm="approximate"
+    )
+    with pytest.raises(SingularPatchError, match="3000 of 3000 patch covariances"):
+        model.fit(noise())
+
+
+def test_identical_points_are_told_of_once():
+    X = np.repeat(noise(600), 5, axis=0)
+    model = pf.elap(n_neighbors=4, neighbors_algorithm="approximate")
+    with pytest.warns() as told:
+        model.fit(X)
+    words = [str(w.message) for w in told if w.category is DegeneratePatchWarning]
+    assert len(words) == 1
+    assert words[0].startswith("3000 of 3000 patches")

@@ -275,6 +275,9 @@ def fill_blocks(
     n_items: int,
     bytes_per_item: float,
     n_jobs: int | None = None,
+    *,
+    step: int | None = None,
+    order: Array | None = None,
 ) -> tuple[Array, ...]:
     """Call `function` on consecutive slices, and join what it returns row by row.
 
@@ -285,8 +288,10 @@ def fill_blocks(
     ----------
     function : callable
         Takes a slice; returns a tuple of arrays with one row per item, or None.
-    n_items, bytes_per_item, n_jobs
+    n_items, bytes_per_item, n_jobs, step
         As in `map_blocks`; at least one item.
+    order : int array (n_items,) or None
+        In which row of the result each item belongs.
 
     Returns
     -------
@@ -300,16 +305,17 @@ def fill_blocks(
     >>> fill_blocks(lambda block: (x[block], None), 5, BLOCK_BYTES / 2)
     (array([0, 1, 2, 3, 4]), None)
     """
-    blocks = _cut(n_items, bytes_per_item)
+    blocks = _cut(n_items, bytes_per_item, step)
     head = function(blocks[0])
-    if len(blocks) == 1:
+    if len(blocks) == 1 and order is None:
         return head
     whole = tuple(None if part is None else _with_rows(part, n_items) for part in head)
 
     def write(block: slice, parts: tuple[Array, ...]) -> None:
+        place = block if order is None else order[block]
         for rows, part in zip(whole, parts, strict=True):
             if rows is not None:
-                rows[block, ...] = part
+                rows[place, ...] = part
 
     def work(number: slice) -> None:
         for block in blocks[1:][number]:

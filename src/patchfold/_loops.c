@@ -339,6 +339,8 @@ typedef struct {
     float limit; /* who is not below is not among the k nearest */
 } Near;
 
+typedef uint32_t Bits __attribute__((vector_size(64), aligned(4)));
+typedef uint32_t HalfBits __attribute__((vector_size(32), aligned(4)));
 #define N_GROUPS 4                      /* measured at once: one sum alone would wait */
 #define AT_ONCE (N_GROUPS * N_FLOATS)   /* samples of theirs */
 #define ROOM(k) (2 * (k) + 2 * AT_ONCE) /* before it is thinned out */
@@ -392,36 +394,36 @@ static void thin(Near *near)
     memcpy(&near->limit, &high, sizeof high);
 }
 
-static inline int any_of(const Ints *flags)
+/* Which of two groups are flagged: a bit for each. */
+INLINE uint32_t bits_of(Ints first, Ints second)
 {
-    Longs any = *(const Longs *)flags;
-    return (any[0] | any[1] | any[2] | any[3] | any[4] | any[5] | any[6] | any[7]) != 0;
+    const Bits bit = {1,     1 << 1, 1 << 2,  1 << 3,  1 << 4,  1 << 5,  1 << 6,  1 << 7,
+                      1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15};
+    Bits flagged = ((Bits)first & bit) | ((Bits)second & bit << N_FLOATS);
+    HalfBits left, right;
+    memcpy(&left, &flagged, sizeof left);
+    memcpy(&right, (const char *)&flagged + sizeof left, sizeof right);
+    left |= right;
+    uint64_t parts[4];
+    memcpy(parts, &left, sizeof left);
+    parts[0] |= parts[1] | parts[2] | parts[3];
+    return (uint32_t)(parts[0] | parts[0] >> 32);
 }
 
-/* Hold those of some groups that are near enough, mostly none. */
-static inline void hold_nearest(Near *near, const Floats *squared, int n_groups,
-                                int32_t first)
+/* Hold those of `N_GROUPS` groups that are near enough, mostly none. */
+INLINE void hold_nearest(Near *near, const Floats *squared, int32_t first)
 {
     float limit = near->limit;
-    int32_t count = near->count;
-    Ints closer = squared[0] < limit;
-    for (int g = 1; g < n_groups; g++)
-        closer |= squared[g] < limit;
-    if (!any_of(&closer))
+    uint64_t closer = bits_of(squared[2] < limit, squared[3] < limit);
+    closer = closer << 32 | bits_of(squared[0] < limit, squared[1] < limit);
+    if (!closer)
         return;
-    for (int g = 0; g < n_groups; g++) {
-        closer = squared[g] < limit;
-        if (any_of(&closer)) {
-            Ints bits = (Ints)squared[g];
-            for (int l = 0; l < N_FLOATS; l++) { /* no branch: it cannot be foreseen */
-                near->squared[count] = bits[l];
-                near->place[count] = first + g * N_FLOATS + l;
-                count += squared[g][l] < limit;
-            }
-        }
+    for (; closer; closer &= closer - 1) {
+        int which = __builtin_ctzll(closer);
+        memcpy(near->squared + near->count, (const float *)squared + which, sizeof(float));
+        near->place[near->count++] = first + which;
     }
-    near->count = count;
-    if (count > ROOM(near->k) - AT_ONCE)
+    if (near->count > ROOM(near->k) - AT_ONCE)
         thin(near);
 }
 
@@ -433,8 +435,8 @@ static void empty(Near *near)
 
 /* Squared distances of one query to a group of samples, feature after feature, or to
    `N_GROUPS` of them. */
-static inline void measure_group(const float *query, const Floats *group, Py_ssize_t m,
-                                 Floats *squared)
+INLINE void measure_group(const float *query, const Floats *group, Py_ssize_t m,
+                          Floats *squared)
 {
     Floats sum = {0};
     for (Py_ssize_t f = 0; f < m; f++) {
@@ -444,8 +446,8 @@ static inline void measure_group(const float *query, const Floats *group, Py_ssi
     *squared = sum;
 }
 
-static inline void measure_four(const float *query, const Floats *groups, Py_ssize_t m,
-                                Floats *squared)
+INLINE void measure_four(const float *query, const Floats *groups, Py_ssize_t m,
+                         Floats *squared)
 {
     const Floats *other = groups + m, *third = other + m, *last = third + m;
     Floats sum0 = {0}, sum1 = {0}, sum2 = {0}, sum3 = {0};
@@ -465,7 +467,7 @@ static inline void measure_four(const float *query, const Floats *groups, Py_ssi
 
 /* Queries are searched for together: a group is read once for all that look into its
    cell, and stays in the nearest cache. One bit of a word tells of each. */
-#define TOGETHER 32
+#define TOGETHER 64
 
 typedef struct {
     const double *queries, *middles; /* middles of cells: each is measured from its own */
@@ -473,7 +475,7 @@ typedef struct {
     const int64_t *starts; /* of cells, in groups */
     Py_ssize_t m, n_cells, n_probes, k;
     float *local;                /* scratch: queries from the middle of a cell */
-    uint32_t *first_of, *others; /* scratch: who looks into each cell, first or later */
+    uint64_t *first_of, *others; /* scratch: who looks into each cell, first or later */
     Near probed, kept[TOGETHER];
 } Search;
 
@@ -486,18 +488,20 @@ static void scan(Near *kept, const float *local, const int *who, int n_queries,
     Floats squared[N_GROUPS];
     for (Py_ssize_t g = 0; g < n_groups; g += N_GROUPS) {
         int count = n_groups - g < N_GROUPS ? (int)(n_groups - g) : N_GROUPS;
+        for (int c = count; c < N_GROUPS; c++)
+            squared[c] = (Floats){0} + INFINITY;
         for (int q = 0; q < n_queries; q++) {
             if (count == N_GROUPS)
                 measure_four(local + q * m, features + g * m, m, squared);
             else
                 for (int c = 0; c < count; c++)
                     measure_group(local + q * m, features + (g + c) * m, m, squared + c);
-            hold_nearest(kept + who[q], squared, count, first + (int32_t)g * N_FLOATS);
+            hold_nearest(kept + who[q], squared, first + (int32_t)g * N_FLOATS);
         }
     }
 }
 
-static void scan_cell(Search *s, const double *queries, Py_ssize_t cell, uint32_t bits)
+static void scan_cell(Search *s, const double *queries, Py_ssize_t cell, uint64_t bits)
 {
     const double *middle = s->middles + cell * s->m;
     int who[TOGETHER], count = 0;
@@ -524,19 +528,19 @@ static void choose_cells(Search *s, const double *query, int q)
          (s->n_cells + N_FLOATS - 1) / N_FLOATS, s->m, 0);
     thin(&s->probed);
     for (int32_t j = 0; j < s->probed.count; j++) {
-        s->others[s->probed.place[j]] |= 1u << q;
+        s->others[s->probed.place[j]] |= (uint64_t)1 << q;
         if (s->probed.squared[j] < s->probed.squared[nearest])
             nearest = j;
     }
     if (s->probed.count) {
-        s->others[s->probed.place[nearest]] ^= 1u << q;
-        s->first_of[s->probed.place[nearest]] |= 1u << q;
+        s->others[s->probed.place[nearest]] ^= (uint64_t)1 << q;
+        s->first_of[s->probed.place[nearest]] |= (uint64_t)1 << q;
     }
 }
 
 static void search_some(Search *s, const double *queries, int count)
 {
-    size_t bytes = sizeof(uint32_t) * (size_t)s->n_cells;
+    size_t bytes = sizeof(uint64_t) * (size_t)s->n_cells;
     int all = s->n_probes >= s->n_cells;
     memset(s->first_of, 0, bytes);
     memset(s->others, 0, bytes);
@@ -550,7 +554,7 @@ static void search_some(Search *s, const double *queries, int count)
             scan_cell(s, queries, c, s->first_of[c]);
     for (Py_ssize_t c = 0; c < s->n_cells; c++)
         if (all || s->others[c])
-            scan_cell(s, queries, c, all ? ~0u >> (TOGETHER - count) : s->others[c]);
+            scan_cell(s, queries, c, all ? UINT64_MAX >> (TOGETHER - count) : s->others[c]);
 }
 
 static int make_room(Near *near, Py_ssize_t k)
@@ -585,7 +589,7 @@ static PyObject *search_cells(PyObject *self, PyObject *args)
     s.groups = groups.buf, s.centers = centers.buf, s.starts = starts.buf;
     Py_ssize_t n = queries.len / (Py_ssize_t)sizeof(double) / s.m;
     s.local = malloc(sizeof(float) * (size_t)s.m * TOGETHER);
-    s.first_of = malloc(2 * sizeof(uint32_t) * (size_t)(s.n_cells + 1));
+    s.first_of = malloc(2 * sizeof(uint64_t) * (size_t)(s.n_cells + 1));
     s.others = s.first_of + s.n_cells;
     int room = make_room(&s.probed, s.n_probes) && s.local && s.first_of;
     for (int q = 0; q < TOGETHER; q++)

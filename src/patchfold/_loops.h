@@ -30,6 +30,9 @@ typedef int64_t Longs __attribute__((vector_size(64), aligned(8)));
 #define N_FLOATS 16
 #define N_DOUBLES 8
 
+/* For what is compiled with its caller, as the processor of that has it. */
+#define INLINE static inline __attribute__((always_inline))
+
 /* In _vectors.c. */
 PyObject *recur(PyObject *self, PyObject *args);
 PyObject *orthogonalize(PyObject *self, PyObject *args);

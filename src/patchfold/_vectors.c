@@ -3,7 +3,7 @@
 #include "_loops.h"
 
 /* Inlined always: eights are passed in other registers where there is no AVX-512. */
-static inline __attribute__((always_inline)) double total(Doubles v)
+INLINE double total(Doubles v)
 {
     return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
 }

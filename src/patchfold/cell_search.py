@@ -13,6 +13,7 @@ Everything is cut and seeded alike for any number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -199,20 +200,38 @@ def find_candidates(
     >>> find_candidates(build_cells(X, 3), X[[150]], 3).tolist()
     [[149, 150, 151]]
     """
+    found = np.full((queries.shape[0], n_wanted), -1, dtype=np.int64)
+    search_near(cells, queries, n_wanted, found.__setitem__, own=own, n_jobs=n_jobs)
+    return found
+
+
+def search_near(
+    cells: Cells,
+    queries: np.ndarray,
+    n_wanted: int,
+    take: Callable[[np.ndarray, np.ndarray], None],
+    *,
+    own: np.ndarray | None = None,
+    n_jobs: int | None = None,
+) -> None:
+    """Hand the candidates of `find_candidates` over while they are found.
+
+    `take` is called in threads with some queries that are near each other, and their
+    candidates; never with a query too far out.
+    """
     points, middles = (queries - cells.shift) / cells.scale, cells.groups.middles
-    found = np.full((points.shape[0], n_wanted), -1, dtype=np.int64)
 
     def search(by_cell: np.ndarray, n_probes: int) -> None:
         def look(block: slice) -> None:
             rows = by_cell[block]
             sample, _ = search_cells(cells.groups, points[rows], n_probes, n_wanted)
-            found[rows] = np.sort(sample, axis=1)
+            take(rows, np.sort(sample, axis=1))
 
         map_blocks(look, by_cell.size, 0, n_jobs, step=CHUNK)
 
     if own is not None:
         search(near_each_other(cells, own), cells.n_probes)
-        return found
+        return
     label = _nearest_center(points, middles, n_jobs)
     by_cell = np.argsort(label)
     with np.errstate(over="ignore"):
@@ -220,7 +239,6 @@ def find_candidates(
     search(by_cell[away <= cells.reach], cells.n_probes)
     outside = (away > cells.reach) & (away <= OUTSIDE * cells.reach)
     search(by_cell[outside], middles.shape[0])
-    return found
 
 
 def near_each_other(search: object, samples: np.ndarray) -> np.ndarray:

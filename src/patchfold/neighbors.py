@@ -24,7 +24,7 @@ from ._distances import squared_distances, squared_distances_to
 from ._homes import HERE, hosted, is_tensor, move
 from ._ranking import first_of_each_row, in_rows
 from ._types import Neighborhoods
-from .cell_search import Cells, build_cells, find_candidates
+from .cell_search import Cells, build_cells, search_near
 from .exact_search import SPARE, search_all
 from .exceptions import NeighborCountWarning, warn
 from .tensors.tiles import TILES, search_tensors, suits_tiles
@@ -204,12 +204,17 @@ def _search_cells(
     n_jobs: int | None,
 ) -> Neighborhoods:
     """Search the nearest cells: distances and ties as in the exact search."""
+    indices = np.zeros((queries.shape[0], n_neighbors), dtype=np.int64)
+    squared = np.full(indices.shape, np.inf)
+
+    def settle(rows: np.ndarray, column: np.ndarray) -> None:
+        exact = squared_distances_to(queries[rows], X, column)
+        if own is not None:
+            exact[column == own[rows, None]] = np.inf
+        indices[rows], squared[rows] = first_of_each_row(column, exact, n_neighbors)
+
     n_wanted = n_neighbors + 1 + SPARE
-    column = find_candidates(cells, queries, n_wanted, own=own, n_jobs=n_jobs)
-    squared = squared_distances_to(queries, X, column, n_jobs=n_jobs)
-    if own is not None:
-        squared[column == own[:, None]] = np.inf
-    indices, squared = first_of_each_row(column, squared, n_neighbors)
+    search_near(cells, queries, n_wanted, settle, own=own, n_jobs=n_jobs)
     near = Neighborhoods(indices, np.sqrt(squared))
     short = np.flatnonzero(np.isinf(squared[:, -1]))
     if short.size:  # too far out, or in cells that hold too few

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ._blocks import fill_blocks
 from ._types import EdgeValues, Neighborhoods
 from .dissimilarity import (
     arrays_of,
@@ -22,6 +23,9 @@ from .dissimilarity import (
 )
 from .patches import Patches
 from .ragged import fit_neighborhoods
+
+TOGETHER = 256
+"""Patches that are described at a time where all are: their points stay in cache."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,31 @@ class PatchesOnDemand:
                 patches.center, self.samples, self.near.rows(rows), **self.settings
             )
         return describe_patches(dissimilarity, patches)
+
+    def describe_all(self, order: np.ndarray, *, n_jobs: int | None = None) -> Any:
+        """Return the descriptions of all patches, made a few at a time.
+
+        Parameters
+        ----------
+        order : int array (n,)
+            All samples, in the order they are taken in: those near each other read
+            the same neighbours.
+        n_jobs : int or None
+            Number of threads.
+
+        Returns
+        -------
+        tuple of arrays
+            In the order of the samples.
+        """
+        return fill_blocks(
+            lambda block: self.describe(order[block]),
+            order.size,
+            0,
+            n_jobs,
+            step=TOGETHER,
+            order=order,
+        )
 
     @property
     def bytes_each(self) -> int:

@@ -27,7 +27,7 @@ from .._types import EdgeList, Links, Pairs
 from .._validation import check_magnitude, check_parameters, check_samples
 from .._working import working_on
 from ..connectivity import Components, join_components, weak_components
-from ..dissimilarity import compare_pairs, describe_patches, get_dissimilarity
+from ..dissimilarity import compare_pairs, get_dissimilarity
 from ..graph import complete_graph, pairs_from_directed
 from ..labels import (
     apply_label_rule,
@@ -308,8 +308,7 @@ class PatchEmbedding(
             begin_stage("edges", STAGES)
             values = compare(self._described, pairs)
         else:
-            patches = self._fit_patches(dissimilarity, X, near, shared)
-            described = describe_patches(dissimilarity, patches, n_jobs=self.n_jobs)
+            described = self._describe_training(dissimilarity, near, shared)
             self._described = described
             begin_stage("edges", STAGES)
             values = compare_pairs(

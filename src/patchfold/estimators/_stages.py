@@ -11,13 +11,14 @@ from .._blocks import map_blocks
 from .._homes import is_tensor
 from .._memory import require_graph_memory
 from .._types import Links, Neighborhoods, RaggedNeighborhoods
-from ..cell_search import near_each_other
+from ..cell_search import Cells, near_each_other
 from ..dissimilarity import (
     Dissimilarity,
     compare_pairs,
     describe_patches,
     get_dissimilarity,
 )
+from ..exceptions import SingularPatchError
 from ..neighbors import choose_search, find_neighbors, find_query_neighbors
 from ..on_demand import PatchesOnDemand
 from ..patch_sizes import sizes_by_curvature, tangent_turning
@@ -241,6 +242,26 @@ class PatchStage:
         # Not with identical samples: rounding would part them.
         wide = self._spans_little(X, dissimilarity) and not self._has_twins
         self._span = find_span(X) if wide else None
+
+    def _describe_training(
+        self, dissimilarity: Dissimilarity, near: Any, shared: SharedStages | None
+    ) -> Any:
+        """Describe the patches of all training samples.
+
+        Of many samples a few at a time, cell by cell: all patches at once would take
+        as much memory as what is kept of them, and neighbours be read from all over it.
+        """
+        by_name = isinstance(self.dissimilarity, str) and dissimilarity.needs_gaussians
+        even = isinstance(near, Neighborhoods) and self.include_center
+        if isinstance(self._search, Cells) and by_name and even and shared is None:
+            order = near_each_other(self._search, np.arange(self._train_X.shape[0]))
+            try:
+                deferred = self._defer_patches(dissimilarity, near)
+                return deferred.describe_all(order, n_jobs=self.n_jobs)
+            except SingularPatchError:
+                pass  # to be counted among all of them
+        patches = self._fit_patches(dissimilarity, self._train_X, near, shared)
+        return describe_patches(dissimilarity, patches, n_jobs=self.n_jobs)
 
     def _defer_patches(
         self, dissimilarity: Dissimilarity, near: Any
