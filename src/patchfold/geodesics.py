@@ -55,8 +55,7 @@ def geodesics(
     if n <= MANY:
         return _search(graph, sources, n_jobs)
     order, place = cache_order(graph)
-    lengths = _search(graph[order][:, order], place[sources], n_jobs)
-    return np.take(lengths, place, axis=1)
+    return _search(in_order(graph, order, place), place[sources], n_jobs, place)
 
 
 def cache_order(graph: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
@@ -67,11 +66,33 @@ def cache_order(graph: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
     return order, place
 
 
-def _search(graph: sp.csr_array, sources: np.ndarray, n_jobs: int | None) -> np.ndarray:
+def in_order(
+    matrix: sp.csr_array, order: np.ndarray, place: np.ndarray
+) -> sp.csr_array:
+    """Return a matrix with rows and columns in the order of `cache_order`.
+
+    Entries of a row stay in the order they had: to sort them would take longer.
+    """
+    rows = matrix[order]
+    parts = rows.data, place[rows.indices], rows.indptr
+    return sp.csr_array(parts, shape=matrix.shape)
+
+
+def _search(
+    graph: sp.csr_array,
+    sources: np.ndarray,
+    n_jobs: int | None,
+    place: np.ndarray | None = None,
+) -> np.ndarray:
+    """Search in blocks of sources; `place` tells where each sample is in the graph."""
     lengths = np.empty((sources.size, graph.shape[0]))
 
     def search(block: slice) -> None:
-        lengths[block] = shortest_paths(graph, sources[block])
+        found, here = shortest_paths(graph, sources[block]), lengths[block]
+        if place is None:
+            here[...] = found
+        else:
+            np.take(found, place, axis=1, out=here, mode="clip")  # else it buffers
 
     map_blocks(search, sources.size, 8 * graph.shape[0], n_jobs)
     return lengths
