@@ -148,10 +148,14 @@ def _on_device(
     n, home = matrix.shape[0], home_of(null_vector)
     if solver != "dense" and n > max(DENSE_LIMIT, 16 * n_components):
         null = null_vector / (null_vector @ null_vector) ** 0.5
-        start = move(copy.deepcopy(seed).uniform(-1, 1, n), home)
+        drawn = copy.deepcopy(seed)  # as it is, where the matrix is solved here
         try:
             values, vectors = lanczos(
-                matrix, n_components, null, start, TOLERANCE * matrix.size
+                matrix,
+                n_components,
+                null,
+                lambda: move(drawn.uniform(-1, 1, n), home),
+                TOLERANCE * matrix.size,
             )
             images = [matrix.product(vector) for vector in vectors.T]
             residual = [

@@ -11,7 +11,6 @@ returned, by its own rule.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from .._arrays import Array
 from .graph import Laplacian
@@ -31,11 +30,26 @@ DEGREE = 20
 FILTERED = 2000
 """Products with the polynomial at most."""
 
+ROUNDED = 16 * 2.0**-52
+"""If more eigenvalues than are wanted are this part of the matrix, they are zero to
+rounding: nobody could choose among them, and none is looked for again."""
+
+NEAR = 0.1
+"""The next eigenvalue is known when its residual is this part of the gap before it, as
+in `solvers/lanczos.py`."""
+
 
 def lanczos(
-    matrix: Laplacian, n_components: int, null: Array, start: Array, tolerance: float
+    matrix: Laplacian,
+    n_components: int,
+    null: Array,
+    draw: Callable[[], Array],
+    tolerance: float,
 ) -> tuple[Array, Array]:
     """Return the smallest eigenpairs of a matrix, but for its null vector.
+
+    Equal eigenvalues look like one to Lanczos, so what is found is looked for again,
+    from a drawn vector, until that brings nothing new.
 
     Parameters
     ----------
@@ -45,8 +59,8 @@ def lanczos(
         How many eigenpairs.
     null : tensor (n,)
         The unit vector at eigenvalue 0 that is not wanted.
-    start : tensor (n,)
-        Where the search begins.
+    draw : callable
+        Returns a vector (n,) to begin a search at, each time another.
     tolerance : float
         Largest residual of an eigenpair.
 
@@ -57,25 +71,65 @@ def lanczos(
     vectors : tensor (n, n_components)
         Unit columns, orthogonal to the null vector.
     """
+    basis = _Basis(null, draw(), n_components)
+    known = null.new_full((n_components,), float("inf"))
+    left = PLAIN
+    while left > 0:
+        settled = _settled(n_components, tolerance, again=bool(known.isfinite().all()))
+        left -= basis.search(matrix.product, left, settled)
+        if not basis.is_done:
+            break
+        values, after = basis.values.clone(), basis.after
+        rounded = after <= ROUNDED * matrix.size
+        if rounded or bool(((values - known).abs() <= 2 * tolerance).all()):
+            return values, basis.vectors
+        known = values
+        basis.begin_again(draw())
+    return _filtered(matrix, basis, null, draw, tolerance)
+
+
+def _settled(
+    n_components: int, tolerance: float, *, again: bool
+) -> Callable[[Array, Array], bool]:
+    """Return what says, from values and residuals, whether a search is at its end."""
+
+    def settled(values: Array, residual: Array) -> bool:
+        if not bool((residual[:n_components] <= tolerance).all()):
+            return False
+        gap = float(values[n_components] - values[n_components - 1])
+        # One that is not wanted may hide one that is.
+        return not again or float(residual[n_components]) <= max(NEAR * gap, tolerance)
+
+    return settled
+
+
+def _filtered(
+    matrix: Laplacian,
+    basis: _Basis,
+    null: Array,
+    draw: Callable[[], Array],
+    tolerance: float,
+) -> tuple[Array, Array]:
+    """Go on in a polynomial of the matrix."""
     import torch
 
-    basis = _Basis(null, start, n_components)
-    found = basis.search(matrix.product, PLAIN, lambda ends: ends <= tolerance)
-    if found is not None:
-        return found
-    basis = _Basis(null, basis.vectors.sum(1), n_components, basis.reach)
+    basis = _Basis(null, basis.vectors.sum(1), basis.n_components, basis.reach)
     polynomial = _polynomial(matrix, basis.reach)
-    rounds = max(1, FILTERED // basis.width)
-    for _ in range(rounds):
+    known = null.new_full((basis.n_components,), float("inf"))
+    for _ in range(max(1, FILTERED // basis.width)):
         # A residual of the polynomial says little of the matrix: look at that itself.
-        basis.search(polynomial, basis.width, lambda ends: ends < 0)
+        basis.search(polynomial, basis.width, lambda values, residual: False)
         vectors = basis.vectors
         images = torch.stack([matrix.product(v) for v in vectors.T], 1)
         values = (vectors * images).sum(0)
         residual = torch.linalg.vector_norm(images - vectors * values, dim=0)
-        if bool((residual <= tolerance).all()):
-            values, order = values.sort()
+        if not bool((residual <= tolerance).all()):
+            continue
+        values, order = values.sort()
+        if bool(((values - known).abs() <= 2 * tolerance).all()):
             return values, vectors[:, order]
+        known = values
+        basis.begin_again(draw())
     raise RuntimeError(
         "the eigensolver did not converge; set eigen_solver='dense', or raise "
         "n_neighbors or kernel_width to tie the graph together."
@@ -88,31 +142,54 @@ class _Basis:
     def __init__(
         self, null: Array, start: Array, n_components: int, reach: float = 0.0
     ) -> None:
-        import torch
-
         n = null.shape[0]
         self.n_components, self.reach = n_components, reach
         self.width = min(max(BASIS, PER_PAIR * n_components), n - 2)
         self._kept = max(n_components + 2, int(KEPT * self.width))
         self._rows = null.new_zeros((self.width + 2, n))
         self._small = null.new_zeros((self.width, self.width + 1))
-        start = start - null * (null @ start)
         self._rows[0] = null
-        self._rows[1] = start / torch.linalg.vector_norm(start)
-        self._size = 0
-        self.vectors: Array = None
+        self.is_done = False
+        self._keep(0, start)
+
+    def _keep(self, size: int, after: Array) -> None:
+        """Go on with the first vectors and one more, made orthogonal to them."""
+        import torch
+
+        before = self._rows[: size + 1]
+        for _ in range(2):  # once is not enough when little is left
+            after = after - before.T @ (before @ after)
+        self._rows[size + 1] = after / torch.linalg.vector_norm(after)
+        self._small.zero_()
+        self._size = size
+
+    def begin_again(self, vector: Array) -> None:
+        """Keep the best vectors only, and go on from another vector.
+
+        What the images of the best have besides them is forgotten, so their residuals
+        must be small.
+        """
+        kept = self.n_components
+        self._rows[1 : kept + 1] = self.vectors.T
+        self._keep(kept, vector)
+        self._small[:kept, 1:].diagonal()[:] = self.values
 
     def search(
-        self, product: Callable[[Array], Array], most: int, done: Callable[[Any], Any]
-    ) -> tuple[Array, Array] | None:
-        """Grow and restart until `done` with the residuals, or after `most` products.
+        self,
+        product: Callable[[Array], Array],
+        most: int,
+        settled: Callable[[Array, Array], bool],
+    ) -> int:
+        """Grow and restart until it is settled, or after `most` products.
 
-        Leaves the best vectors so far, and how far up the spectrum the basis reaches.
+        `settled` is asked with eigenvalues and their residuals. Leaves the best vectors
+        so far, their values, that after them, and how far up the basis reaches.
+        Returns the products it took.
         """
         import torch
 
         rows, small, kept = self._rows, self._small, self._kept
-        products = 0
+        wanted, products = slice(self.n_components), 0
         while products < most:
             products += self.width - self._size
             for j in range(self._size, self.width):
@@ -121,16 +198,20 @@ class _Basis:
             if not bool(torch.isfinite(table).all()) or end != end:
                 raise RuntimeError("the search has left the numbers")
             values, weights = torch.linalg.eigh(table, UPLO="L")
-            wanted = weights[:, : self.n_components].to(rows.device)
-            self.vectors, self.reach = rows[1:-1].T @ wanted, float(values[kept - 1])
-            if bool(done(end * weights[-1, : self.n_components].abs()).all()):
-                return values[: self.n_components].to(rows.device), self.vectors
-            rows[1 : kept + 1] = weights[:, :kept].T.to(rows.device) @ rows[1:-1]
+            turn = weights.to(rows.device)
+            self.vectors = rows[1:-1].T @ turn[:, wanted]
+            self.values = values[wanted].to(rows.device)
+            self.after = float(values[self.n_components])
+            self.reach = float(values[kept - 1])
+            self.is_done = settled(values, end * weights[-1].abs())
+            if self.is_done:
+                break
+            rows[1 : kept + 1] = turn[:, :kept].T @ rows[1:-1]
             rows[kept + 1] = rows[-1]
             small.zero_()
             small[:kept, 1:].diagonal()[:] = values[:kept].to(rows.device)
             self._size = kept
-        return None
+        return products
 
 
 def _extend(product: Callable[[Array], Array], basis: Array, along: Array) -> Array:
