@@ -397,8 +397,9 @@ static void thin(Near *near)
 /* Which of two groups are flagged: a bit for each. */
 INLINE uint32_t bits_of(Ints first, Ints second)
 {
-    const Bits bit = {1,     1 << 1, 1 << 2,  1 << 3,  1 << 4,  1 << 5,  1 << 6,  1 << 7,
-                      1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15};
+    const Bits bit = {1 << 0,  1 << 1,  1 << 2,  1 << 3,  1 << 4,  1 << 5,
+                      1 << 6,  1 << 7,  1 << 8,  1 << 9,  1 << 10, 1 << 11,
+                      1 << 12, 1 << 13, 1 << 14, 1 << 15};
     Bits flagged = ((Bits)first & bit) | ((Bits)second & bit << N_FLOATS);
     HalfBits left, right;
     memcpy(&left, &flagged, sizeof left);
@@ -552,9 +553,10 @@ static void search_some(Search *s, const double *queries, int count)
     for (Py_ssize_t c = 0; c < s->n_cells; c++)
         if (s->first_of[c])
             scan_cell(s, queries, c, s->first_of[c]);
+    uint64_t everybody = UINT64_MAX >> (TOGETHER - count);
     for (Py_ssize_t c = 0; c < s->n_cells; c++)
         if (all || s->others[c])
-            scan_cell(s, queries, c, all ? UINT64_MAX >> (TOGETHER - count) : s->others[c]);
+            scan_cell(s, queries, c, all ? everybody : s->others[c]);
 }
 
 static int make_room(Near *near, Py_ssize_t k)
