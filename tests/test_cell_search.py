@@ -1,6 +1,7 @@
 """Approximate neighbours: how many are found, and that all else is as in the exact."""
 
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -217,11 +218,13 @@ def test_singular_patches_are_counted_among_all():
         model.fit(noise())
 
 
-def test_identical_points_are_told_of_once():
+@pytest.mark.parametrize("ridge", [1e-6, 0])
+def test_identical_points_are_told_of_once(ridge):
     X = np.repeat(noise(600), 5, axis=0)
-    model = pf.elap(n_neighbors=4, neighbors_algorithm="approximate")
-    with pytest.warns() as told:
-        model.fit(X)
+    settings = {"ridge": ridge, "shrinkage": 0, "neighbors_algorithm": "approximate"}
+    singular = pytest.raises(SingularPatchError) if ridge == 0 else nullcontext()
+    with pytest.warns() as told, singular:
+        pf.elap(n_neighbors=4, **settings).fit(X)
     words = [str(w.message) for w in told if w.category is DegeneratePatchWarning]
     assert len(words) == 1
     assert words[0].startswith("3000 of 3000 patches")

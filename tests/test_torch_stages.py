@@ -205,6 +205,22 @@ class TestEigenpairs:
         )
         assert abs(null @ vectors).max() < 1e-8
 
+    @pytest.mark.parametrize("graph", ["star", "five of each"])
+    def test_fewer_different_eigenvalues_than_vectors(self, graph):
+        """What is left of an image then is rounding, and no direction."""
+        if graph == "star":
+            edges = sp.csr_array(([1.0] * 700, ([0] * 700, range(1, 701))), (701, 701))
+            weights = sp.csr_array(edges + edges.T)
+        else:
+            weights = sp.csr_array(sp.kron(weighted_graph(130), np.ones((5, 5))))
+        matrix, degrees = laplacian(tensors(weights))
+        null = torch.ones_like(degrees) / degrees.shape[0] ** 0.5
+        values, _ = spectral.lanczos(
+            matrix, 22, null, drawing(degrees), 1e-10 * matrix.size
+        )
+        expected = np.linalg.eigvalsh(laplacian(weights)[0].toarray())
+        np.testing.assert_allclose(values, expected[1:23], rtol=1e-6, atol=1e-8)
+
     def test_a_scaled_laplacian_is_that_of_scipy(self):
         weights = weighted_graph(700)
         matrix, degrees = laplacian(tensors(weights))

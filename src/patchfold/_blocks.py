@@ -291,7 +291,7 @@ def fill_blocks(
     n_items, bytes_per_item, n_jobs, step
         As in `map_blocks`; at least one item.
     order : int array (n_items,) or None
-        In which row of the result each item belongs.
+        Row `order[i]` of the result is item i; by default row i is.
 
     Returns
     -------
@@ -324,7 +324,8 @@ def fill_blocks(
     # A watcher is told whose work it is.
     work.__module__ = getattr(function, "func", function).__module__
     write(blocks[0], head)
-    map_blocks(work, len(blocks) - 1, 0, n_jobs, step=1)
+    if len(blocks) > 1:
+        map_blocks(work, len(blocks) - 1, 0, n_jobs, step=1)
     return whole
 
 

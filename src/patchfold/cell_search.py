@@ -217,7 +217,8 @@ def search_near(
     """Hand the candidates of `find_candidates` over while they are found.
 
     `take` is called in threads with some queries that are near each other, and their
-    candidates; never with a query too far out.
+    candidates. It is never called with a query too far out: whoever fills an array has
+    put there before what that means.
     """
     points, middles = (queries - cells.shift) / cells.scale, cells.groups.middles
 

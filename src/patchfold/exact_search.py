@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import numpy as np
@@ -35,15 +36,25 @@ FEATURES = 100
 CELL = 512
 """Samples that are compared with a few queries while they stay in cache."""
 
-ONE_AT_A_TIME = threading.Lock()
-"""scikit-learn sets BLAS to one thread and back: of two searches at once, the second
-would take the one for what it was before, and leave it so."""
-
 ROUNDING = 2.0**-24
 """Of a number in single precision."""
 
 SPARE = 8
 """Candidates beyond the K wanted, so that few rows with ties have to look further."""
+
+_one_at_a_time = threading.Lock()
+"""scikit-learn sets BLAS to one thread and back: of two searches at once, the second
+would take the one for what it was before, and leave it so."""
+
+
+def _renew_lock() -> None:
+    """Let nobody hold the lock in a process that was forked while somebody did."""
+    global _one_at_a_time
+    _one_at_a_time = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def search_all(
@@ -159,7 +170,7 @@ def _by_products(
     search.fit(X)
 
     def find(block: slice) -> tuple[np.ndarray, np.ndarray]:
-        with ONE_AT_A_TIME:
+        with _one_at_a_time:
             far, column = search.kneighbors(queries[block])
         return column, far[:, -1]
 

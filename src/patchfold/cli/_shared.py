@@ -255,6 +255,7 @@ PARTS = {
     "connectivity": "joining pieces",
     "moments": "patches",
     "patches": "patches",
+    "on_demand": "patches",
     "divergences": "patches",
     "dissimilarity": "edges",
     "geodesics": "paths",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..dissimilarity import (
     describe_patches,
     get_dissimilarity,
 )
-from ..exceptions import SingularPatchError
+from ..exceptions import DegeneratePatchWarning, SingularPatchError
 from ..neighbors import choose_search, find_neighbors, find_query_neighbors
 from ..on_demand import PatchesOnDemand
 from ..patch_sizes import sizes_by_curvature, tangent_turning
@@ -258,9 +259,12 @@ class PatchStage:
             try:
                 deferred = self._defer_patches(dissimilarity, near)
                 return deferred.describe_all(order, n_jobs=self.n_jobs)
-            except SingularPatchError:
-                pass  # to be counted among all of them
-        patches = self._fit_patches(dissimilarity, self._train_X, near, shared)
+            except SingularPatchError:  # to be counted among all of them
+                with warnings.catch_warnings():  # given already
+                    warnings.simplefilter("ignore", DegeneratePatchWarning)
+                    patches = self._fit_patches(dissimilarity, self._train_X, near)
+        else:
+            patches = self._fit_patches(dissimilarity, self._train_X, near, shared)
         return describe_patches(dissimilarity, patches, n_jobs=self.n_jobs)
 
     def _defer_patches(

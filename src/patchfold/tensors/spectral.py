@@ -31,12 +31,21 @@ FILTERED = 2000
 """Products with the polynomial at most."""
 
 ROUNDED = 16 * 2.0**-52
-"""If more eigenvalues than are wanted are this part of the matrix, they are zero to
-rounding: nobody could choose among them, and none is looked for again."""
+"""If more eigenvalues than are wanted are at most this part of the matrix's size, they
+are zero to rounding: nobody could choose among them, and none is looked for again."""
 
 NEAR = 0.1
-"""The next eigenvalue is known when its residual is this part of the gap before it, as
-in `solvers/lanczos.py`."""
+"""The eigenvalue after the wanted ones is known when its residual is this part of its
+distance from the last of them, as in `solvers/lanczos.py`."""
+
+LOOKS = 8
+"""A full basis may be looked at so often at least, however wide it is."""
+
+STEPS = 8
+"""Products between two looks at whether there is anything new in them."""
+
+NOTHING = 1e-13
+"""An image of which less than this is new is all within what the vectors span."""
 
 
 def lanczos(
@@ -71,9 +80,9 @@ def lanczos(
     vectors : tensor (n, n_components)
         Unit columns, orthogonal to the null vector.
     """
-    basis = _Basis(null, draw(), n_components)
+    basis = _Basis(null, draw(), n_components, draw)
     known = null.new_full((n_components,), float("inf"))
-    left = PLAIN
+    left = max(PLAIN, LOOKS * basis.width)
     while left > 0:
         settled = _settled(n_components, tolerance, again=bool(known.isfinite().all()))
         left -= basis.search(matrix.product, left, settled)
@@ -113,10 +122,10 @@ def _filtered(
     """Go on in a polynomial of the matrix."""
     import torch
 
-    basis = _Basis(null, basis.vectors.sum(1), basis.n_components, basis.reach)
+    basis = _Basis(null, basis.vectors.sum(1), basis.n_components, draw, basis.reach)
     polynomial = _polynomial(matrix, basis.reach)
     known = null.new_full((basis.n_components,), float("inf"))
-    for _ in range(max(1, FILTERED // basis.width)):
+    for _ in range(max(LOOKS, FILTERED // basis.width)):
         # A residual of the polynomial says little of the matrix: look at that itself.
         basis.search(polynomial, basis.width, lambda values, residual: False)
         vectors = basis.vectors
@@ -140,27 +149,36 @@ class _Basis:
     """Orthonormal vectors, the null vector first, and a matrix on what they span."""
 
     def __init__(
-        self, null: Array, start: Array, n_components: int, reach: float = 0.0
+        self,
+        null: Array,
+        start: Array,
+        n_components: int,
+        draw: Callable[[], Array],
+        reach: float = 0.0,
     ) -> None:
         n = null.shape[0]
-        self.n_components, self.reach = n_components, reach
+        self.n_components, self.reach, self._draw = n_components, reach, draw
         self.width = min(max(BASIS, PER_PAIR * n_components), n - 2)
         self._kept = max(n_components + 2, int(KEPT * self.width))
         self._rows = null.new_zeros((self.width + 2, n))
         self._small = null.new_zeros((self.width, self.width + 1))
+        self._norms = null.new_zeros((self.width, 2))
         self._rows[0] = null
         self.is_done = False
         self._keep(0, start)
 
     def _keep(self, size: int, after: Array) -> None:
-        """Go on with the first vectors and one more, made orthogonal to them."""
+        """Go on with the first vectors and one more, made orthogonal to them.
+
+        What the small matrix has of the others is forgotten.
+        """
         import torch
 
         before = self._rows[: size + 1]
         for _ in range(2):  # once is not enough when little is left
             after = after - before.T @ (before @ after)
         self._rows[size + 1] = after / torch.linalg.vector_norm(after)
-        self._small.zero_()
+        self._small[size:] = 0
         self._size = size
 
     def begin_again(self, vector: Array) -> None:
@@ -172,7 +190,25 @@ class _Basis:
         kept = self.n_components
         self._rows[1 : kept + 1] = self.vectors.T
         self._keep(kept, vector)
+        self._small.zero_()
         self._small[:kept, 1:].diagonal()[:] = self.values
+
+    def _grow(self, product: Callable[[Array], Array]) -> int:
+        """Fill the basis, and return how many products that took."""
+        products = 0
+        while self._size < self.width:
+            some = range(self._size, min(self._size + STEPS, self.width))
+            for j in some:
+                along = self._small[j, : j + 2]
+                _extend(product, self._rows[: j + 3], along, self._norms[j])
+            products += len(some)
+            whole, left = self._norms[some.start : some.stop].T.cpu()
+            (nothing,) = (left <= NOTHING * whole).nonzero(as_tuple=True)
+            if nothing.shape[0]:  # all that the matrix makes of these is among them
+                self._keep(some[int(nothing[0])] + 1, self._draw())
+            else:
+                self._size = some.stop
+        return products
 
     def search(
         self,
@@ -191,10 +227,8 @@ class _Basis:
         rows, small, kept = self._rows, self._small, self._kept
         wanted, products = slice(self.n_components), 0
         while products < most:
-            products += self.width - self._size
-            for j in range(self._size, self.width):
-                norm = _extend(product, rows[: j + 3], small[j, : j + 2])
-            table, end = small[:, 1:].cpu(), float(norm)
+            products += self._grow(product)
+            table, end = small[:, 1:].cpu(), float(self._norms[-1, 1])
             if not bool(torch.isfinite(table).all()) or end != end:
                 raise RuntimeError("the search has left the numbers")
             values, weights = torch.linalg.eigh(table, UPLO="L")
@@ -214,23 +248,26 @@ class _Basis:
         return products
 
 
-def _extend(product: Callable[[Array], Array], basis: Array, along: Array) -> Array:
+def _extend(
+    product: Callable[[Array], Array], basis: Array, along: Array, norms: Array
+) -> None:
     """Fill the last row of the basis with what the image of the one before adds.
 
-    Writes the image along the others to `along`, and returns the length of the rest.
+    Writes the image along the others to `along`, its length and that of the rest to
+    `norms`.
     """
     import torch
 
     known = basis[:-1]
     image = product(known[-1])
+    torch.linalg.vector_norm(image, out=norms[0])
     first = known @ image
     image = torch.addmv(image, known.T, first, alpha=-1)
     again = known @ image  # once is not enough when little is left
     image = torch.addmv(image, known.T, again, alpha=-1)
     torch.add(first, again, out=along)
-    norm = torch.linalg.vector_norm(image)
-    torch.div(image, norm, out=basis[-1])
-    return norm
+    torch.linalg.vector_norm(image, out=norms[1])
+    torch.div(image, norms[1], out=basis[-1])
 
 
 def _polynomial(matrix: Laplacian, cut: float) -> Callable[[Array], Array]:
