@@ -59,3 +59,13 @@ def test_single_precision_is_computed_with_in_double(wine):
     np.testing.assert_array_equal(
         model.transform(single[150:]), double.transform(single[150:].astype(float))
     )
+
+
+@pytest.mark.filterwarnings("ignore::patchfold.exceptions.DisconnectedGraphWarning")
+@pytest.mark.filterwarnings("ignore::patchfold.exceptions.VanishingWeightsWarning")
+def test_eigenvalues_that_are_all_zero_give_the_same_bits():
+    """SciPy's eigensolver runs out of directions here, and draws others."""
+    X = np.random.default_rng(1).normal(size=(1500, 1))
+    model = pf.PatchEigenmaps(dissimilarity="euclidean", n_neighbors=12)
+    first, again = model.fit_transform(X), model.fit_transform(X)
+    np.testing.assert_array_equal(first, again)

@@ -7,6 +7,7 @@ an error, never a result.
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -57,6 +58,9 @@ MAX_BLOCKS = 60
 BLOCK_TOLERANCE = 1e-12
 """Where the block iteration stops, relative to the largest eigenvalue."""
 
+SEEDED = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
+"""Where ARPACK has nothing left to go on with, recent versions of SciPy draw a
+direction: let it be the same each time."""
 
 Pairs = tuple[Array, Array]
 
@@ -355,7 +359,7 @@ def _operator(apply: Callable[[np.ndarray], np.ndarray], n: int) -> LinearOperat
 def _lanczos(operator: Any, n_components: int, start: np.ndarray) -> Pairs:
     try:  # to the last digit, and still ARPACK may find one of equal eigenvalues only
         values, vectors = eigsh(
-            operator, n_components, which="LA", v0=start, maxiter=RESTARTS
+            operator, n_components, which="LA", v0=start, maxiter=RESTARTS, **SEEDED
         )
     except ArpackNoConvergence as error:
         raise RuntimeError(
