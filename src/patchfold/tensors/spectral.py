@@ -81,20 +81,24 @@ def lanczos(
         Unit columns, orthogonal to the null vector.
     """
     basis = _Basis(null, draw(), n_components, draw)
-    known = null.new_full((n_components,), float("inf"))
+    known: Array = None
     left = max(PLAIN, LOOKS * basis.width)
     while left > 0:
-        settled = _settled(n_components, tolerance, again=bool(known.isfinite().all()))
+        settled = _settled(n_components, tolerance, again=known is not None)
         left -= basis.search(matrix.product, left, settled)
         if not basis.is_done:
             break
-        values, after = basis.values.clone(), basis.after
-        rounded = after <= ROUNDED * matrix.size
-        if rounded or bool(((values - known).abs() <= 2 * tolerance).all()):
-            return values, basis.vectors
-        known = values
-        basis.begin_again(draw())
+        rounded = basis.after <= ROUNDED * matrix.size
+        if rounded or _agree(basis.values, known, tolerance):
+            return basis.values, basis.vectors
+        known = basis.values
+        basis.begin_again()
     return _filtered(matrix, basis, null, draw, tolerance)
+
+
+def _agree(values: Array, known: Array, tolerance: float) -> bool:
+    """Say whether a second look found what the first did, if there was one."""
+    return known is not None and bool(((values - known).abs() <= 2 * tolerance).all())
 
 
 def _settled(
@@ -124,7 +128,7 @@ def _filtered(
 
     basis = _Basis(null, basis.vectors.sum(1), basis.n_components, draw, basis.reach)
     polynomial = _polynomial(matrix, basis.reach)
-    known = null.new_full((basis.n_components,), float("inf"))
+    known: Array = None
     for _ in range(max(LOOKS, FILTERED // basis.width)):
         # A residual of the polynomial says little of the matrix: look at that itself.
         basis.search(polynomial, basis.width, lambda values, residual: False)
@@ -135,10 +139,10 @@ def _filtered(
         if not bool((residual <= tolerance).all()):
             continue
         values, order = values.sort()
-        if bool(((values - known).abs() <= 2 * tolerance).all()):
+        if _agree(values, known, tolerance):
             return values, vectors[:, order]
         known = values
-        basis.begin_again(draw())
+        basis.begin_again()
     raise RuntimeError(
         "the eigensolver did not converge; set eigen_solver='dense', or raise "
         "n_neighbors or kernel_width to tie the graph together."
@@ -165,33 +169,33 @@ class _Basis:
         self._norms = null.new_zeros((self.width, 2))
         self._rows[0] = null
         self.is_done = False
-        self._keep(0, start)
+        self._size = 0
+        self._go_on(start)
 
-    def _keep(self, size: int, after: Array) -> None:
-        """Go on with the first vectors and one more, made orthogonal to them.
+    def _restart(self, vectors: Array, values: Array) -> None:
+        """Begin with some eigenvectors (k, n) of what was solved."""
+        self._size = size = values.shape[0]
+        self._rows[1 : size + 1] = vectors
+        self._small.zero_()
+        self._small[:size, 1:].diagonal()[:] = values
 
-        What the small matrix has of the others is forgotten.
-        """
+    def _go_on(self, vector: Array) -> None:
+        """Let the next vector be this one, made orthogonal to those before."""
         import torch
 
-        before = self._rows[: size + 1]
+        before = self._rows[: self._size + 1]
         for _ in range(2):  # once is not enough when little is left
-            after = after - before.T @ (before @ after)
-        self._rows[size + 1] = after / torch.linalg.vector_norm(after)
-        self._small[size:] = 0
-        self._size = size
+            vector = vector - before.T @ (before @ vector)
+        self._rows[self._size + 1] = vector / torch.linalg.vector_norm(vector)
 
-    def begin_again(self, vector: Array) -> None:
-        """Keep the best vectors only, and go on from another vector.
+    def begin_again(self) -> None:
+        """Keep the best vectors only, and go on from a drawn one.
 
         What the images of the best have besides them is forgotten, so their residuals
         must be small.
         """
-        kept = self.n_components
-        self._rows[1 : kept + 1] = self.vectors.T
-        self._keep(kept, vector)
-        self._small.zero_()
-        self._small[:kept, 1:].diagonal()[:] = self.values
+        self._restart(self.vectors.T, self.values)
+        self._go_on(self._draw())
 
     def _grow(self, product: Callable[[Array], Array]) -> int:
         """Fill the basis, and return how many products that took."""
@@ -205,7 +209,8 @@ class _Basis:
             whole, left = self._norms[some.start : some.stop].T.cpu()
             (nothing,) = (left <= NOTHING * whole).nonzero(as_tuple=True)
             if nothing.shape[0]:  # all that the matrix makes of these is among them
-                self._keep(some[int(nothing[0])] + 1, self._draw())
+                self._size = some[int(nothing[0])] + 1
+                self._go_on(self._draw())
             else:
                 self._size = some.stop
         return products
@@ -224,11 +229,11 @@ class _Basis:
         """
         import torch
 
-        rows, small, kept = self._rows, self._small, self._kept
+        rows, kept = self._rows, self._kept
         wanted, products = slice(self.n_components), 0
         while products < most:
             products += self._grow(product)
-            table, end = small[:, 1:].cpu(), float(self._norms[-1, 1])
+            table, end = self._small[:, 1:].cpu(), float(self._norms[-1, 1])
             if not bool(torch.isfinite(table).all()) or end != end:
                 raise RuntimeError("the search has left the numbers")
             values, weights = torch.linalg.eigh(table, UPLO="L")
@@ -240,11 +245,9 @@ class _Basis:
             self.is_done = settled(values, end * weights[-1].abs())
             if self.is_done:
                 break
-            rows[1 : kept + 1] = turn[:, :kept].T @ rows[1:-1]
+            best = turn[:, :kept].T @ rows[1:-1]
+            self._restart(best, values[:kept].to(rows.device))
             rows[kept + 1] = rows[-1]
-            small.zero_()
-            small[:kept, 1:].diagonal()[:] = values[:kept].to(rows.device)
-            self._size = kept
         return products
 
 
