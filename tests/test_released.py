@@ -12,6 +12,7 @@ from sklearn.preprocessing import scale
 
 import patchfold
 from patchfold.datasets import load
+from patchfold.evaluation import released
 from patchfold.evaluation.released import (
     elap_released,
     klap_released,
@@ -126,6 +127,12 @@ def test_elap_is_as_described(few, k):
     X, _ = few
     expected = described_elap(X, k, 2.0)
     assert_equal_up_to_sign(elap_released(X, k, t=2.0), expected, atol=1e-6)
+
+
+def test_elap_of_a_large_set_is_the_same(few, monkeypatch):
+    dense = elap_released(few[0], n_neighbors=9)
+    monkeypatch.setattr(released, "LARGE", 0)
+    assert_equal_up_to_sign(elap_released(few[0], n_neighbors=9), dense, atol=1e-8)
 
 
 def test_klap_is_as_described(few):

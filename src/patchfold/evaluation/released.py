@@ -27,6 +27,8 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.sparse import coo_array, dia_array
+from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils import check_array, column_or_1d
 
@@ -34,10 +36,14 @@ from .._validation import Float, Fraction, Integer, Rule
 from ..dissimilarity import DISSIMILARITIES, compare_pairs
 from ..neighbors import resolve_n_neighbors
 from ..patches import Patches, fit_patches
-from ..solvers.spectral import fix_signs
+from ..solvers.spectral import SEEDED, fix_signs
 
 RIDGE = 1e-3
 """What a singular covariance gets on its diagonal, and no other one does."""
+
+LARGE = 4000
+"""From here on ELAP's matrix is not written out: a minute of a dense solver for each K
+becomes a second. Below, equal eigenvalues are common, and LAPACK is to pick."""
 
 
 def elap_released(
@@ -109,7 +115,10 @@ def elap_released(
     kl = DISSIMILARITIES["kl"]
     gaussians = kl.describe(_mend_singular(patches))
     divergence = compare_pairs(kl, gaussians, gaussians, row, column).label_free
-    weights = _weights(np.asarray(divergence).reshape(neighbors.shape), neighbors, t)
+    length = np.asarray(divergence).reshape(neighbors.shape)
+    if samples.shape[0] >= LARGE:
+        return _after_first_of_sum(length, neighbors, t, n_components)
+    weights = _weights(length, neighbors, t)
     return _after_first(np.diag(weights.sum(axis=1)) - weights, n_components)
 
 
@@ -308,6 +317,30 @@ def _unaligned_curvature(
     within = np.sqrt(1 - straightest)
     between = np.sqrt(2 - 2 * lowest) + np.sqrt(1 - most_turned)
     return np.where(codes[:, None] == codes[neighbors], within, between)
+
+
+def _after_first_of_sum(
+    length: np.ndarray, neighbors: np.ndarray, t: float, n_components: int
+) -> np.ndarray:
+    """Return what `_after_first` does of ELAP's D - W, as a sparse matrix minus 1·1ᵀ.
+
+    An edge lacks 1 - exp(-d²/t) of the weight that all other pairs have. So D is n
+    minus the sum of what its row lacks, and n·I changes no eigenvector.
+    """
+    n = neighbors.shape[0]
+    lacking = 1 - np.exp(-(length**2) / t)
+    row, column = _directed(neighbors)
+    read = column < row
+    lower = coo_array((lacking.ravel()[read], (row[read], column[read])), (n, n))
+    diagonal = dia_array((-lacking.sum(axis=1)[None], [0]), (n, n))
+    sparse = (lower + lower.T + diagonal).tocsr()
+    minus_ones = LinearOperator(
+        (n, n), matvec=lambda v: sparse @ v - v.sum(), dtype=np.float64
+    )
+    start = np.cos(np.arange(n))
+    few = n_components + 1
+    values, vectors = eigsh(minus_ones, few, which="SA", v0=start, **SEEDED)
+    return fix_signs(vectors[:, np.argsort(values)[1:]])
 
 
 def _after_first(matrix: np.ndarray, n_components: int) -> np.ndarray:
