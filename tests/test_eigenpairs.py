@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from patchfold.solvers import filtered, spectral
+from patchfold.solvers import arpack, filtered, inverse, spectral
 from patchfold.solvers.mds import classical_mds
 from patchfold.solvers.random_walk import walk_coordinates
 from patchfold.solvers.reconstruction import reconstruction_embedding
@@ -40,8 +40,8 @@ def count_calls(monkeypatch, *names):
 @pytest.mark.parametrize(("n", "factorised"), [(30, 0), (1000, 1)])
 def test_eigenvalues_of_a_path(n, factorised, monkeypatch):
     """On a long path plain Lanczos does not converge, and the matrix is factorised."""
-    monkeypatch.setattr(spectral, "RESTARTS", 10)
-    calls = count_calls(monkeypatch, "_inverse_iteration")
+    monkeypatch.setattr(arpack, "RESTARTS", 10)
+    calls = count_calls(monkeypatch, "inverse_eigenpairs")
     values, vectors = smallest_eigenpairs(
         path_laplacian(n), 2, np.ones(n), solver="arpack", seed=seed()
     )
@@ -63,7 +63,7 @@ def well_tied(n):
 
 
 def test_a_well_tied_graph_needs_no_factorisation(monkeypatch):
-    calls = count_calls(monkeypatch, "_inverse_iteration")
+    calls = count_calls(monkeypatch, "inverse_eigenpairs")
     n = 700
     matrix = well_tied(n)
     found = smallest_eigenpairs(matrix, 3, np.ones(n), seed=seed())
@@ -83,7 +83,7 @@ class TestFiltered:
     @pytest.mark.parametrize("n_components", [1, 3, 12])
     def test_it_finds_what_a_dense_solver_does(self, n_components, monkeypatch):
         n = 650
-        calls = count_calls(monkeypatch, "_from_above", "_inverse_iteration")
+        calls = count_calls(monkeypatch, "_from_above", "inverse_eigenpairs")
         found = smallest_eigenpairs(well_tied(n), n_components, np.ones(n), seed=seed())
         assert not calls
         dense = smallest_eigenpairs(
@@ -107,7 +107,7 @@ class TestFiltered:
 
     def test_a_long_path_is_factorised_before_many_products(self, monkeypatch):
         n = 5000
-        calls = count_calls(monkeypatch, "_inverse_iteration")
+        calls = count_calls(monkeypatch, "inverse_eigenpairs")
         values, _ = smallest_eigenpairs(path_laplacian(n), 2, np.ones(n), seed=seed())
         assert calls
         expected = 2 - 2 * np.cos(np.pi * np.arange(1, 3) / n)
@@ -121,7 +121,7 @@ class TestFiltered:
         matrix[ends, ends + 40] = matrix[ends + 40, ends] = -1e-13
         np.fill_diagonal(matrix, 0)
         np.fill_diagonal(matrix, -matrix.sum(axis=1))
-        calls = count_calls(monkeypatch, "_inverse_iteration")
+        calls = count_calls(monkeypatch, "inverse_eigenpairs")
         smallest_eigenpairs(sp.csr_array(matrix), 2, np.ones(800), seed=seed())
         assert calls
 
@@ -171,7 +171,7 @@ def test_two_groups_with_a_weak_tie_need_no_factors(weak, monkeypatch):
     matrix[0, 400] = matrix[400, 0] = -weak
     np.fill_diagonal(matrix, 0)
     np.fill_diagonal(matrix, -matrix.sum(axis=1))
-    calls = count_calls(monkeypatch, "_inverse_iteration")
+    calls = count_calls(monkeypatch, "inverse_eigenpairs")
     pair = smallest_eigenpairs(sp.csr_array(matrix), 2, np.ones(800), seed=seed())
     assert not calls
     dense = smallest_eigenpairs(matrix, 2, np.ones(800), solver="dense", seed=seed())
@@ -195,10 +195,11 @@ def test_lanczos_agrees_with_a_dense_solver(n_components):
 
 
 def test_vectors_that_are_none_are_refused(monkeypatch):
-    def wrong(operator, n_components, start, **options):
-        return np.ones(n_components), np.eye(start.size, n_components)
+    def wrong(_, n_components, vector, *args, **options):
+        return np.ones(n_components), np.eye(vector.size, n_components)
 
-    monkeypatch.setattr(spectral, "_lanczos", wrong)
+    for name in ("arpack_eigenpairs", "inverse_eigenpairs"):
+        monkeypatch.setattr(spectral, name, wrong)
     with pytest.raises(
         RuntimeError, match=r"the eigenvector at .* has a residual of .*'dense'\.$"
     ):
@@ -252,8 +253,8 @@ def test_a_dense_solver_takes_over_where_nothing_converges(monkeypatch):
 
     matrix, n = path_laplacian(700), 700
     expected = smallest_eigenpairs(matrix, 2, np.ones(n), solver="dense", seed=seed())
-    monkeypatch.setattr(spectral, "_lanczos", fail)
-    monkeypatch.setattr(spectral, "lanczos_eigenpairs", fail)
+    for name in ("arpack_eigenpairs", "lanczos_eigenpairs", "inverse_eigenpairs"):
+        monkeypatch.setattr(spectral, name, fail)
     values, vectors = smallest_eigenpairs(matrix, 2, np.ones(n), seed=seed())
     np.testing.assert_array_equal(values, expected[0])
     np.testing.assert_array_equal(vectors, expected[1])
@@ -294,3 +295,39 @@ def test_more_nearly_separate_pieces_than_vectors_do_not_stall_the_filter():
         matrix, 2, np.ones(n), seed=np.random.RandomState(0)
     )
     np.testing.assert_allclose(values, 1e-9 / size, rtol=1e-3)
+
+
+@pytest.mark.parametrize("n_components", [2, 7])
+def test_hundreds_of_pieces_tied_by_nothing_have_vectors_that_tell_them_apart(
+    n_components,
+):
+    # More samples than the dense solver is let near, and ties of all sizes: from those
+    # that count to those that vanish.
+    rng = np.random.default_rng(7)
+    count, size = 500, 9
+    n = count * size
+    blocks = sp.block_diag([np.ones((size, size)) - np.eye(size)] * count)
+    ends = size * np.arange(count)
+    ties = np.exp(-rng.uniform(0, 120, count - 1))
+    half = sp.coo_array((ties, (ends[:-1], ends[1:])), shape=(n, n))
+    weights = sp.csr_array(blocks + half + half.T)
+    matrix = (sp.diags_array(weights.sum(axis=1)) - weights).tocsr()
+    values, vectors = smallest_eigenpairs(matrix, n_components, np.ones(n), seed=seed())
+    assert values.max() < 1e-13
+    np.testing.assert_allclose(
+        vectors.T @ vectors, np.eye(n_components), rtol=0, atol=1e-9
+    )
+    np.testing.assert_allclose(vectors.sum(axis=0), 0, atol=1e-9)
+    pieces = vectors.reshape(count, size, n_components)
+    assert np.ptp(pieces, axis=1).max() < 1e-9  # one place for a piece
+    again = smallest_eigenpairs(matrix, n_components, np.ones(n), seed=seed())
+    np.testing.assert_array_equal(again[1], vectors)
+
+
+def test_lanczos_takes_over_where_rounds_of_the_subspace_are_too_few(monkeypatch):
+    monkeypatch.setattr(inverse, "ROUNDS", 1)
+    n = 300
+    null = np.full(n, n**-0.5)
+    values, _ = inverse.inverse_eigenpairs(path_laplacian(n), 3, null, 4, seed=seed())
+    expected = 2 - 2 * np.cos(np.pi * np.arange(1, 4) / n)
+    np.testing.assert_allclose(values, expected, rtol=1e-6)

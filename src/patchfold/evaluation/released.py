@@ -28,7 +28,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import coo_array, dia_array
-from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils import check_array, column_or_1d
 
@@ -36,7 +35,8 @@ from .._validation import Float, Fraction, Integer, Rule
 from ..dissimilarity import DISSIMILARITIES, compare_pairs
 from ..neighbors import resolve_n_neighbors
 from ..patches import Patches, fit_patches
-from ..solvers.spectral import SEEDED, fix_signs
+from ..solvers.arpack import arpack_eigenpairs
+from ..solvers.spectral import fix_signs
 
 RIDGE = 1e-3
 """What a singular covariance gets on its diagonal, and no other one does."""
@@ -334,13 +334,10 @@ def _after_first_of_sum(
     lower = coo_array((lacking.ravel()[read], (row[read], column[read])), (n, n))
     diagonal = dia_array((-lacking.sum(axis=1)[None], [0]), (n, n))
     sparse = (lower + lower.T + diagonal).tocsr()
-    minus_ones = LinearOperator(
-        (n, n), matvec=lambda v: sparse @ v - v.sum(), dtype=np.float64
+    _, vectors = arpack_eigenpairs(
+        lambda v: v.sum() - sparse @ v, n_components + 1, np.cos(np.arange(n))
     )
-    start = np.cos(np.arange(n))
-    few = n_components + 1
-    values, vectors = eigsh(minus_ones, few, which="SA", v0=start, **SEEDED)
-    return fix_signs(vectors[:, np.argsort(values)[1:]])
+    return fix_signs(vectors[:, -2::-1])
 
 
 def _after_first(matrix: np.ndarray, n_components: int) -> np.ndarray:

@@ -7,21 +7,20 @@ an error, never a result.
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from .._arrays import Array, array_namespace
 from .._homes import HERE, Home, home_of, hosted, move
 from ..tensors.graph import Laplacian
 from ..tensors.spectral import lanczos
-from .factors import factorize
+from .arpack import arpack_eigenpairs
 from .filtered import filtered_eigenpairs, suits_filter
+from .inverse import inverse_eigenpairs
 from .lanczos import lanczos_eigenpairs, product_with
 
 DENSE_LIMIT = 600
@@ -29,9 +28,6 @@ DENSE_LIMIT = 600
 
 DENSE_RESCUE = 4000
 """Up to this many it takes over where "auto" found that no iteration converges."""
-
-SHIFT = 1e-7
-"""Shift of the inverse iteration, relative to the largest row sum of the matrix."""
 
 RESIDUAL = 1e-4
 """Largest residual of an accepted eigenpair, relative to its eigenvalue ..."""
@@ -45,10 +41,6 @@ TOLERANCE = 1e-10
 TRACE = 1e-200
 """Entries below this part of the matrix are zeros to an eigensolver."""
 
-RESTARTS = 100
-"""How often Lanczos may restart, some 16 products each, before something else is tried:
-with dozens of eigenvalues that are zero to rounding it never ends."""
-
 SPARE = 4
 """Vectors of a block beyond the components wanted: they make up for small gaps."""
 
@@ -57,10 +49,6 @@ MAX_BLOCKS = 60
 
 BLOCK_TOLERANCE = 1e-12
 """Where the block iteration stops, relative to the largest eigenvalue."""
-
-SEEDED = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
-"""Where ARPACK has nothing left to go on with, recent versions of SciPy draw a
-direction: let it be the same each time."""
 
 Pairs = tuple[Array, Array]
 
@@ -291,7 +279,7 @@ def _iterate(
     start -= null * (null @ start)
     try:
         if inverse is not None:
-            found, vectors = _lanczos(_operator(inverse(), n), n_components, start)
+            found, vectors = arpack_eigenpairs(inverse(), n_components, start)
             values, vectors = 1 / found[::-1], vectors[:, ::-1]
         elif solver == "arpack":
             values, vectors = _from_above(matrix, n_components, null, size, start)
@@ -308,7 +296,7 @@ def _iterate(
         return values, vectors
     except RuntimeError:
         pass
-    values, vectors = _inverse_iteration(matrix, n_components, null, size, start)
+    values, vectors = inverse_eigenpairs(matrix, n_components, null, size, seed=seed)
     _check(matrix, values, vectors, size)
     return values, vectors
 
@@ -328,47 +316,8 @@ def _from_above(
     def apply(vector: np.ndarray) -> np.ndarray:
         return size * vector - matrix @ vector - null * (middle * (null @ vector))
 
-    found, vectors = _lanczos(_operator(apply, null.size), n_components, start)
+    found, vectors = arpack_eigenpairs(apply, n_components, start)
     return size - found[::-1], vectors[:, ::-1]
-
-
-def _inverse_iteration(
-    matrix: Any,
-    n_components: int,
-    null: np.ndarray,
-    size: float,
-    start: np.ndarray,
-) -> Pairs:
-    """Lanczos on P (M + δI)⁻¹ P, where P takes the null vector out."""
-    n = matrix.shape[0]
-    shift = SHIFT * size
-    factor = factorize(sp.csc_array(matrix + shift * sp.eye_array(n)), pivot=0.0)
-
-    def solve(vector: np.ndarray) -> np.ndarray:
-        solved = factor.solve(vector - null * (null @ vector))
-        return solved - null * (null @ solved)
-
-    found, vectors = _lanczos(_operator(solve, n), n_components, start)
-    return 1 / found[::-1] - shift, vectors[:, ::-1]
-
-
-def _operator(apply: Callable[[np.ndarray], np.ndarray], n: int) -> LinearOperator:
-    return LinearOperator((n, n), matvec=lambda v: apply(v.ravel()), dtype=np.float64)
-
-
-def _lanczos(operator: Any, n_components: int, start: np.ndarray) -> Pairs:
-    try:  # to the last digit, and still ARPACK may find one of equal eigenvalues only
-        values, vectors = eigsh(
-            operator, n_components, which="LA", v0=start, maxiter=RESTARTS, **SEEDED
-        )
-    except ArpackNoConvergence as error:
-        raise RuntimeError(
-            f"the eigensolver found {len(error.eigenvalues)} of {n_components} "
-            "eigenvectors before it ran out of iterations; set eigen_solver='dense', "
-            "or raise n_neighbors, radius or kernel_width to tie the graph together."
-        ) from error
-    order = np.argsort(values)
-    return values[order], vectors[:, order]
 
 
 def _check(matrix: Any, values: np.ndarray, vectors: np.ndarray, size: float) -> None:

@@ -1,0 +1,130 @@
+"""Semi-definite matrix -> its bottom eigenpairs by its factors.
+
+For graphs on which products with the matrix itself lead nowhere: long ones, whose
+eigenvalues crowd at zero, and those in hundreds of pieces that vanishing weights hold
+together, whose eigenvalues are zero to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import eigh
+
+from .arpack import arpack_eigenpairs
+from .factors import factorize
+
+SPARE = 4
+"""Vectors beyond the components wanted: they make up for small gaps."""
+
+ROUNDS = 20
+"""Rounds of the subspace iteration before Lanczos is tried."""
+
+TINY_SHIFT = 1e-13
+"""Shift of the subspace iteration, relative to the size of the matrix: eigenvalues are
+told apart down to here."""
+
+SHIFT = 1e-7
+"""Shift for Lanczos, which needs the inverses of larger eigenvalues in digits too."""
+
+PRECISE = 1e-9
+"""Residual at which a vector is found, relative to its eigenvalue ..."""
+
+ZERO = 1e-14
+"""... or, if that is more, relative to the size of the matrix: of eigenvalues that are
+zero to rounding any vector will do."""
+
+Pairs = tuple[np.ndarray, np.ndarray]
+
+
+def inverse_eigenpairs(
+    matrix: Any,
+    n_components: int,
+    null: np.ndarray,
+    size: float,
+    *,
+    seed: np.random.RandomState,
+) -> Pairs:
+    """Return the bottom eigenpairs, but for the null vector, by inverse iteration.
+
+    Parameters
+    ----------
+    matrix : sparse or dense array (n, n)
+        Symmetric and positive semi-definite.
+    n_components : int
+        How many eigenpairs.
+    null : array (n,)
+        The one trivial eigenvector, of length 1, at eigenvalue 0.
+    size : float
+        Bound of the matrix's eigenvalues.
+    seed : RandomState
+        Draws the start of the iteration.
+
+    Returns
+    -------
+    values : array (n_components,)
+        Ascending.
+    vectors : array (n, n_components)
+        Unit columns, orthogonal to the null vector.
+
+    Raises
+    ------
+    RuntimeError
+        If no iteration converges.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> path = sp.csr_array([[1.0, -1, 0], [-1, 2, -1], [0, -1, 1]])
+    >>> null = np.full(3, 3**-0.5)
+    >>> values, _ = inverse_eigenpairs(path, 1, null, 4, seed=np.random.RandomState(0))
+    >>> values.round(9)
+    array([1.])
+    """
+    width = min(n_components + SPARE, null.size - 1)
+    block = seed.uniform(-1, 1, (null.size, width))
+    try:
+        return _iterate_subspace(matrix, n_components, null, size, block)
+    except RuntimeError:
+        solve = _solver(matrix, null, SHIFT * size)
+    start = block[:, 0] - null * (null @ block[:, 0])
+    found, vectors = arpack_eigenpairs(solve, n_components, start)
+    return 1 / found[::-1] - SHIFT * size, vectors[:, ::-1]
+
+
+def _iterate_subspace(
+    matrix: Any, n_components: int, null: np.ndarray, size: float, block: np.ndarray
+) -> Pairs:
+    solve = _solver(matrix, null, TINY_SHIFT * size)
+    for _ in range(ROUNDS):
+        solved = solve(block)
+        if not np.isfinite(solved).all():
+            break
+        block = np.linalg.qr(solved)[0]
+        block -= np.outer(null, null @ block)  # what rounding put back
+        block = np.linalg.qr(block)[0]
+        images = matrix @ block
+        values, weights = eigh(block.T @ images)
+        block, images = block @ weights, images @ weights
+        residual = np.linalg.norm(images - block * values, axis=0)
+        enough = np.maximum(PRECISE * np.abs(values), ZERO * size)
+        if (residual <= enough)[:n_components].all():
+            return values[:n_components], block[:, :n_components]
+    raise RuntimeError("the subspace iteration did not converge")
+
+
+def _solver(
+    matrix: Any, null: np.ndarray, shift: float
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return P (M + δI)⁻¹ P, where P takes the null vector out."""
+    shifted = sp.csc_array(matrix + shift * sp.eye_array(null.size))
+    factor = factorize(shifted, pivot=0.0)
+
+    def solve(block: np.ndarray) -> np.ndarray:
+        solved = factor.solve(block - np.multiply.outer(null, null @ block))
+        return solved - np.multiply.outer(null, null @ solved)
+
+    return solve
