@@ -91,6 +91,42 @@ def test_distances_are_exact_and_ascending_and_nobody_is_listed_twice(make):
     assert all(len(set(row)) == K for row in found.indices.tolist())
 
 
+class TestManyCells:
+    """As of many samples: a query does not measure its distance to every cell."""
+
+    @pytest.fixture(autouse=True)
+    def of_few(self, monkeypatch):
+        monkeypatch.setattr(cell_search, "SMALLEST", 4)
+        monkeypatch.setattr(cell_search, "FEW_CENTERS", 16)
+
+    def test_neighbours_are_found(self):
+        X = wide()
+        cells = build_cells(X, K)
+        assert cells.near.shape[1] < cells.groups.middles.shape[0] / 2
+        found = find_neighbors(X, K, algorithm="approximate")
+        exact = find_neighbors(X, K, algorithm="exact")
+        assert share_found(found, exact) >= 0.97
+
+    def test_those_of_new_samples_too(self):
+        queries, X = wide()[:200], wide()[200:]
+        found = find_query_neighbors(queries, X, K, search=build_cells(X, K))
+        assert share_found(found, find_query_neighbors(queries, X, K)) >= 0.96
+
+    def test_duplicates_leave_no_cell_empty(self):
+        X = np.concatenate([np.repeat(noise(3), 1000, axis=0), noise(1000)])
+        cells = build_cells(X, K)
+        assert (np.diff(cells.groups.starts) > 0).all()
+        found = find_neighbors(X, K, algorithm="approximate")
+        assert (found.distances[:3000] == 0).all()
+        exact = find_neighbors(X, K, algorithm="exact")
+        assert share_as_near(found, exact) >= 0.97
+
+
+def share_as_near(found, exact):
+    """Return the share of neighbours no farther than the last true one."""
+    return np.mean(found.distances <= exact.distances[:, -1:] * (1 + 1e-9))
+
+
 def test_with_all_cells_probed_the_search_is_exact(monkeypatch):
     monkeypatch.setattr(cell_search, "RECALL", 1.0)
     X = noise(1000)

@@ -1,5 +1,7 @@
 """The loops in C compute what the arrays in their place do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -219,6 +221,57 @@ def test_near_cells_are_searched_alike(in_arrays, n_probes):
         np.testing.assert_allclose(
             np.sort(ours, axis=1), np.sort(theirs, axis=1), rtol=1e-4
         )
+
+
+@needs_loops
+@pytest.mark.parametrize("n_probes", [1, 3, 6])
+def test_queries_choose_among_cells_near_to_their_own(in_arrays, n_probes):
+    rng = np.random.default_rng(6)
+    _, groups = cells_of(rng, 900, 4, 40)
+    queries = rng.normal(size=(600, 4))  # more than are searched for together
+    near = rng.permuted(np.tile(np.arange(40), (40, 1)), axis=1)[:, :6]
+    homes = _native.Homes(np.sort(rng.integers(0, 40, 600)), near.astype(np.int32))
+    found = _native.search_cells(groups, queries, n_probes, 5, homes)
+    in_arrays()
+    expected = _native.search_cells(groups, queries, n_probes, 5, homes)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(
+            np.sort(ours, axis=1), np.sort(theirs, axis=1), rtol=1e-4
+        )
+
+
+def cut(array):
+    return array[:-1].copy()
+
+
+@needs_loops
+@pytest.mark.parametrize(
+    ("part", "damage"),
+    [
+        ("points", cut),
+        ("points", lambda points: points.astype(np.float64)),
+        ("centers", cut),
+        ("middles", cut),
+        ("starts", lambda starts: starts[::-1].copy()),
+        ("starts", lambda starts: starts + 1),
+        ("samples", cut),
+    ],
+)
+def test_cells_that_c_would_read_beyond_are_refused(part, damage):
+    X, groups = cells_of(np.random.default_rng(8), 90, 2, 5)
+    broken = replace(groups, **{part: damage(getattr(groups, part))})
+    with pytest.raises(ValueError, match="damaged, or of another version"):
+        _native.search_cells(broken, X, 2, 3)
+
+
+@needs_loops
+@pytest.mark.parametrize(("cell", "near"), [(5, 0), (-1, 0), (0, 5), (0, -1)])
+def test_cells_that_do_not_exist_are_refused(cell, near):
+    X, groups = cells_of(np.random.default_rng(8), 90, 2, 5)
+    lists = np.full((5, 3), near, dtype=np.int32)
+    homes = _native.Homes(np.full(90, cell), lists)
+    with pytest.raises(ValueError, match="damaged, or of another version"):
+        _native.search_cells(groups, X, 2, 3, homes)
 
 
 @pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_loops), False])

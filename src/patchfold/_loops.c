@@ -434,19 +434,7 @@ static void empty(Near *near)
     near->limit = INFINITY;
 }
 
-/* Squared distances of one query to a group of samples, feature after feature, or to
-   `N_GROUPS` of them. */
-INLINE void measure_group(const float *query, const Floats *group, Py_ssize_t m,
-                          Floats *squared)
-{
-    Floats sum = {0};
-    for (Py_ssize_t f = 0; f < m; f++) {
-        Floats gap = query[f] - group[f];
-        sum += gap * gap;
-    }
-    *squared = sum;
-}
-
+/* Squared distances of one query to `N_GROUPS` groups of samples, feature by feature. */
 INLINE void measure_four(const float *query, const Floats *groups, Py_ssize_t m,
                          Floats *squared)
 {
@@ -467,20 +455,26 @@ INLINE void measure_four(const float *query, const Floats *groups, Py_ssize_t m,
 }
 
 /* Queries are searched for together: a group is read once for all that look into its
-   cell, and stays in the nearest cache. One bit of a word tells of each. */
-#define TOGETHER 64
+   cell, and stays in the nearest cache. One bit of some words tells of each. */
+#define WORDS 4
+#define TOGETHER (64 * WORDS)
 
 typedef struct {
     const double *queries, *middles; /* middles of cells: each is measured from its own */
     const float *groups, *centers;
     const int64_t *starts; /* of cells, in groups */
-    Py_ssize_t m, n_cells, n_probes, k;
+    const int32_t *homes, *near; /* cells of queries, and which cells are near to a cell */
+    Py_ssize_t m, n_cells, n_near, n_probes, k; /* none are near: all are */
+    Py_ssize_t listed_for;       /* the cell for which `listed` holds the near centers */
+    float *listed;               /* scratch */
     float *local;                /* scratch: queries from the middle of a cell */
-    uint64_t *first_of, *others; /* scratch: who looks into each cell, first or later */
+    uint64_t *first_of, *others; /* scratch: who looks into each cell, first or later,
+                                    `WORDS` for each cell */
     Near probed, kept[TOGETHER];
 } Search;
 
-/* Keep the nearest samples of `n_groups` groups, for each of the listed queries. */
+/* Keep the nearest samples of `n_groups` groups, for each of the listed queries. What
+   follows them is read too: there are `N_GROUPS - 1` more groups behind the last. */
 EVERY_PROCESSOR
 static void scan(Near *kept, const float *local, const int *who, int n_queries,
                  const float *groups, Py_ssize_t n_groups, Py_ssize_t m, int32_t first)
@@ -488,75 +482,106 @@ static void scan(Near *kept, const float *local, const int *who, int n_queries,
     const Floats *features = (const Floats *)groups;
     Floats squared[N_GROUPS];
     for (Py_ssize_t g = 0; g < n_groups; g += N_GROUPS) {
-        int count = n_groups - g < N_GROUPS ? (int)(n_groups - g) : N_GROUPS;
-        for (int c = count; c < N_GROUPS; c++)
-            squared[c] = (Floats){0} + INFINITY;
         for (int q = 0; q < n_queries; q++) {
-            if (count == N_GROUPS)
-                measure_four(local + q * m, features + g * m, m, squared);
-            else
-                for (int c = 0; c < count; c++)
-                    measure_group(local + q * m, features + (g + c) * m, m, squared + c);
+            measure_four(local + q * m, features + g * m, m, squared);
+            for (Py_ssize_t c = n_groups - g; c < N_GROUPS; c++)
+                squared[c] = (Floats){0} + INFINITY;
             hold_nearest(kept + who[q], squared, first + (int32_t)g * N_FLOATS);
         }
     }
 }
 
-static void scan_cell(Search *s, const double *queries, Py_ssize_t cell, uint64_t bits)
+static void scan_cell(Search *s, const double *queries, Py_ssize_t cell,
+                      const uint64_t *words)
 {
     const double *middle = s->middles + cell * s->m;
     int who[TOGETHER], count = 0;
-    for (int q = 0; q < TOGETHER; q++)
-        if (bits >> q & 1) {
+    for (int w = 0; w < WORDS; w++)
+        for (uint64_t bits = words[w]; bits; bits &= bits - 1) {
+            int q = 64 * w + __builtin_ctzll(bits);
             for (Py_ssize_t f = 0; f < s->m; f++)
                 s->local[count * s->m + f] = (float)(queries[q * s->m + f] - middle[f]);
             who[count++] = q;
         }
+    if (!count)
+        return;
     Py_ssize_t first = s->starts[cell], n_groups = s->starts[cell + 1] - first;
     scan(s->kept, s->local, who, count, s->groups + first * s->m * N_FLOATS, n_groups,
          s->m, (int32_t)(first * N_FLOATS));
 }
 
+static Py_ssize_t groups_of(Py_ssize_t count)
+{
+    return (count + N_FLOATS - 1) / N_FLOATS;
+}
+
+/* Gather the centers near to a cell into groups; what fills the last is infinite. */
+static void list_near(Search *s, Py_ssize_t cell)
+{
+    const int32_t *near = s->near + cell * s->n_near;
+    s->listed_for = cell;
+    for (Py_ssize_t j = 0; j < groups_of(s->n_near) * N_FLOATS; j++) {
+        float *to = s->listed + j / N_FLOATS * s->m * N_FLOATS + j % N_FLOATS;
+        Py_ssize_t from = j < s->n_near ? near[j] : 0;
+        const float *center = s->centers + from / N_FLOATS * s->m * N_FLOATS;
+        for (Py_ssize_t f = 0; f < s->m; f++)
+            to[f * N_FLOATS] =
+                j < s->n_near ? center[f * N_FLOATS + from % N_FLOATS] : INFINITY;
+    }
+}
+
 /* Find the cells that a query looks into, and the nearest of them: what that holds
    bounds the search of the others. */
-static void choose_cells(Search *s, const double *query, int q)
+static void choose_cells(Search *s, Py_ssize_t query, int q)
 {
     int only = 0, nearest = 0;
+    const float *centers = s->centers;
+    const int32_t *near = NULL;
+    if (s->n_near) {
+        if (s->homes[query] != s->listed_for)
+            list_near(s, s->homes[query]);
+        centers = s->listed;
+        near = s->near + s->listed_for * s->n_near;
+    }
     for (Py_ssize_t f = 0; f < s->m; f++)
-        s->local[f] = (float)query[f];
+        s->local[f] = (float)s->queries[query * s->m + f];
     empty(&s->probed);
-    scan(&s->probed, s->local, &only, 1, s->centers,
-         (s->n_cells + N_FLOATS - 1) / N_FLOATS, s->m, 0);
+    scan(&s->probed, s->local, &only, 1, centers,
+         groups_of(near ? s->n_near : s->n_cells), s->m, 0);
     thin(&s->probed);
+    uint64_t bit = (uint64_t)1 << q % 64;
     for (int32_t j = 0; j < s->probed.count; j++) {
-        s->others[s->probed.place[j]] |= (uint64_t)1 << q;
+        if (near)
+            s->probed.place[j] = near[s->probed.place[j]];
+        s->others[WORDS * s->probed.place[j] + q / 64] |= bit;
         if (s->probed.squared[j] < s->probed.squared[nearest])
             nearest = j;
     }
     if (s->probed.count) {
-        s->others[s->probed.place[nearest]] ^= (uint64_t)1 << q;
-        s->first_of[s->probed.place[nearest]] |= (uint64_t)1 << q;
+        s->others[WORDS * s->probed.place[nearest] + q / 64] ^= bit;
+        s->first_of[WORDS * s->probed.place[nearest] + q / 64] |= bit;
     }
 }
 
-static void search_some(Search *s, const double *queries, int count)
+static void search_some(Search *s, Py_ssize_t first, int count)
 {
-    size_t bytes = sizeof(uint64_t) * (size_t)s->n_cells;
+    const double *queries = s->queries + first * s->m;
+    size_t bytes = WORDS * sizeof(uint64_t) * (size_t)s->n_cells;
     int all = s->n_probes >= s->n_cells;
     memset(s->first_of, 0, bytes);
     memset(s->others, 0, bytes);
     for (int q = 0; q < count; q++) {
         empty(s->kept + q);
         if (!all)
-            choose_cells(s, queries + q * s->m, q);
+            choose_cells(s, first + q, q);
     }
     for (Py_ssize_t c = 0; c < s->n_cells; c++)
-        if (s->first_of[c])
-            scan_cell(s, queries, c, s->first_of[c]);
-    uint64_t everybody = UINT64_MAX >> (TOGETHER - count);
+        scan_cell(s, queries, c, s->first_of + WORDS * c);
+    uint64_t everybody[WORDS] = {0};
+    for (int q = 0; q < count; q++)
+        everybody[q / 64] |= (uint64_t)1 << q % 64;
     for (Py_ssize_t c = 0; c < s->n_cells; c++)
-        if (all || s->others[c])
-            scan_cell(s, queries, c, all ? everybody : s->others[c]);
+        scan_cell(s, queries, c, all ? everybody : s->others + WORDS * c);
 }
 
 static int make_room(Near *near, Py_ssize_t k)
@@ -581,19 +606,22 @@ static void write_out(Near *near, int32_t *place, float *squared)
 
 static PyObject *search_cells(PyObject *self, PyObject *args)
 {
-    Py_buffer queries, groups, middles, centers, starts, places, distances;
+    Py_buffer queries, groups, middles, centers, starts, homes, near, places, distances;
     Search s;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*w*w*nnnn", &queries, &groups, &middles,
-                          &centers, &starts, &places, &distances, &s.m, &s.n_cells,
-                          &s.n_probes, &s.k))
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*w*w*nnnnn", &queries, &groups, &middles,
+                          &centers, &starts, &homes, &near, &places, &distances, &s.m,
+                          &s.n_cells, &s.n_near, &s.n_probes, &s.k))
         return NULL;
     s.queries = queries.buf, s.middles = middles.buf;
     s.groups = groups.buf, s.centers = centers.buf, s.starts = starts.buf;
+    s.homes = homes.buf, s.near = near.buf, s.listed_for = -1;
     Py_ssize_t n = queries.len / (Py_ssize_t)sizeof(double) / s.m;
     s.local = malloc(sizeof(float) * (size_t)s.m * TOGETHER);
-    s.first_of = malloc(2 * sizeof(uint64_t) * (size_t)(s.n_cells + 1));
-    s.others = s.first_of + s.n_cells;
-    int room = make_room(&s.probed, s.n_probes) && s.local && s.first_of;
+    s.first_of = malloc(2 * WORDS * sizeof(uint64_t) * (size_t)(s.n_cells + 1));
+    s.others = s.first_of + WORDS * s.n_cells;
+    s.listed = calloc((size_t)(groups_of(s.n_near) + N_GROUPS) * N_FLOATS,
+                      sizeof(float) * (size_t)s.m);
+    int room = make_room(&s.probed, s.n_probes) && s.local && s.first_of && s.listed;
     for (int q = 0; q < TOGETHER; q++)
         room &= make_room(s.kept + q, s.k);
     if (room) {
@@ -602,13 +630,14 @@ static PyObject *search_cells(PyObject *self, PyObject *args)
         Py_BEGIN_ALLOW_THREADS
         for (Py_ssize_t first = 0; first < n; first += TOGETHER) {
             int count = n - first < TOGETHER ? (int)(n - first) : TOGETHER;
-            search_some(&s, s.queries + first * s.m, count);
+            search_some(&s, first, count);
             for (int q = 0; q < count; q++, place += s.k, squared += s.k)
                 write_out(s.kept + q, place, squared);
         }
         Py_END_ALLOW_THREADS
     }
     free(s.local);
+    free(s.listed);
     free(s.first_of);
     free(s.probed.squared);
     for (int q = 0; q < TOGETHER; q++)
@@ -618,6 +647,8 @@ static PyObject *search_cells(PyObject *self, PyObject *args)
     PyBuffer_Release(&middles);
     PyBuffer_Release(&centers);
     PyBuffer_Release(&starts);
+    PyBuffer_Release(&homes);
+    PyBuffer_Release(&near);
     PyBuffer_Release(&places);
     PyBuffer_Release(&distances);
     if (!room)
@@ -655,7 +686,7 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__loops(void)
 {
     PyObject *loops = PyModule_Create(&module);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 7) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 8) < 0)
         Py_CLEAR(loops);
     return loops;
 }

@@ -21,7 +21,7 @@ try:
 except ImportError:  # installed where nothing compiles
     _loops = None
 
-LAYOUT = 7
+LAYOUT = 8
 """Counts the ways in which the loops were called: older ones are not called at all."""
 
 if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
@@ -29,6 +29,9 @@ if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
 
 GROUP = 16
 """Samples that the search in cells compares at once."""
+
+BEHIND = 3
+"""Groups that are read behind the last one, and must be there."""
 
 PAIRS = 4096
 """Listed pairs that loops work on in one go, at least."""
@@ -122,14 +125,14 @@ class Groups:
 
     Attributes
     ----------
-    points : float32 array (g, m, GROUP)
+    points : float32 array (g + BEHIND, m, GROUP)
         Samples from the centres of their cells, cell after cell, in groups of `GROUP`,
         feature by feature; what fills the last group of a cell is infinite.
     starts : int64 array (c + 1,)
         At which group each cell begins.
     middles : float64 array (c, m)
         Centres of the cells.
-    centers : float32 array (ceil(c / GROUP), m, GROUP)
+    centers : float32 array (ceil(c / GROUP) + BEHIND, m, GROUP)
         The same, in groups.
     samples : int64 array (g * GROUP,)
         Which sample lies in which place; -1 for none.
@@ -166,7 +169,7 @@ def group_samples(X: np.ndarray, label: np.ndarray, middles: np.ndarray) -> Grou
 def _in_groups(points: np.ndarray) -> np.ndarray:
     """Put samples in groups of `GROUP`, feature by feature."""
     n, m = points.shape
-    filled = np.full((-(-n // GROUP) * GROUP, m), np.inf, dtype=np.float32)
+    filled = np.full(((-(-n // GROUP) + BEHIND) * GROUP, m), np.inf, dtype=np.float32)
     filled[:n] = points
     return aligned(filled.reshape(-1, GROUP, m).transpose(0, 2, 1))
 
@@ -180,8 +183,28 @@ def aligned(values: np.ndarray) -> np.ndarray:
     return copy
 
 
+@dataclass(frozen=True)
+class Homes:
+    """Where queries lie, and which cells come into question there.
+
+    Attributes
+    ----------
+    cell : int array (q,)
+        The cell of each query.
+    near : int32 array (c, s)
+        Cells among which the queries in a cell choose; at least as many as they choose.
+    """
+
+    cell: np.ndarray
+    near: np.ndarray
+
+
 def search_cells(
-    groups: Groups, queries: np.ndarray, n_probes: int, n_wanted: int
+    groups: Groups,
+    queries: np.ndarray,
+    n_probes: int,
+    n_wanted: int,
+    homes: Homes | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find the nearest samples of each query in the cells nearest to it.
 
@@ -195,6 +218,8 @@ def search_cells(
         How many cells are searched.
     n_wanted : int
         How many samples.
+    homes : Homes or None
+        Spares the queries the distances to most cells; None for those to all.
 
     Returns
     -------
@@ -205,23 +230,66 @@ def search_cells(
     """
     queries = np.ascontiguousarray(queries, dtype=np.float64)
     if _loops is None:
-        place, squared = _search_in_arrays(groups, queries, n_probes, n_wanted)
+        place, squared = _search_in_arrays(groups, queries, n_probes, n_wanted, homes)
     else:
+        _check_layout(groups, queries, homes)
         shape = queries.shape[0], n_wanted
         place, squared = np.empty(shape, np.int32), np.empty(shape, np.float32)
         cells = groups.points, groups.middles, groups.centers, groups.starts
-        sizes = queries.shape[1], groups.starts.size - 1, n_probes, n_wanted
-        _loops.search_cells(queries, *cells, place, squared, *sizes)
+        none = np.empty((0, 0), np.int32)
+        here, near = (none, none) if homes is None else (homes.cell, homes.near)
+        known = as_kind(here, np.int32), as_kind(near, np.int32)
+        counts = groups.starts.size - 1, near.shape[1], n_probes, n_wanted
+        found = place, squared
+        _loops.search_cells(queries, *cells, *known, *found, queries.shape[1], *counts)
     return np.where(place < 0, -1, groups.samples[place]), squared
 
 
+def _check_layout(groups: Groups, queries: np.ndarray, homes: Homes | None) -> None:
+    """Refuse cells that are not laid out as they should be: C would not notice.
+
+    They may come from a file.
+    """
+    starts, (n_cells, m) = groups.starts, groups.middles.shape
+    wanted = (
+        (groups.points, np.float32, (starts[-1] + BEHIND, m, GROUP)),
+        (groups.centers, np.float32, (-(-n_cells // GROUP) + BEHIND, m, GROUP)),
+        (groups.middles, np.float64, (n_cells, queries.shape[1])),
+        (starts, np.int64, (n_cells + 1,)),
+        (groups.samples, np.int64, (starts[-1] * GROUP,)),
+    )
+    fits = all(
+        part.dtype == kind and part.shape == shape and part.flags.c_contiguous
+        for part, kind, shape in wanted
+    )
+    fits = fits and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
+    if fits and homes is not None and homes.cell.size:
+        least = min(homes.cell.min(), homes.near.min())
+        most = max(homes.cell.max(), homes.near.max())
+        sizes = homes.near.shape[0], homes.cell.size
+        fits = sizes == (n_cells, queries.shape[0]) and 0 <= least <= most < n_cells
+    if not fits:
+        raise ValueError(
+            "the cells of the neighbour search are damaged, or of another version; fit "
+            "the model again."
+        )
+
+
 def _search_in_arrays(
-    groups: Groups, queries: np.ndarray, n_probes: int, n_wanted: int
+    groups: Groups,
+    queries: np.ndarray,
+    n_probes: int,
+    n_wanted: int,
+    homes: Homes | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Search cell after cell, all the queries that look into it at once."""
     shape = queries.shape[0], n_wanted
     place, squared = np.full(shape, -1), np.full(shape, np.inf, dtype=np.float32)
     to_cells = _squared_to(queries, groups.middles)
+    if homes is not None:
+        far = np.ones_like(to_cells, dtype=bool)
+        np.put_along_axis(far, homes.near[homes.cell], False, axis=1)
+        to_cells[far] = np.inf
     last = min(n_probes, to_cells.shape[1]) - 1
     probed = to_cells <= np.partition(to_cells, last, axis=1)[:, last, None]
     for cell, (start, stop) in enumerate(pairwise(groups.starts)):

@@ -6,6 +6,10 @@ hundred samples are found, and as many cells are probed as hold `RECALL` of them
 data need a few cells, noise in many dimensions a good part of all of them; the number
 that is set is the share of neighbours found, not the effort.
 
+Where cells are many, a query does not measure its distance to all of their centres, but
+to those near the centre of its own cell; and to find its own, to those of a few cells
+of centres.
+
 Samples are compared in single precision, from the centre of their cell. That only
 chooses candidates: distances and ties are settled in double precision by the caller.
 Everything is cut and seeded alike for any number of threads.
@@ -19,7 +23,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ._blocks import map_blocks
-from ._native import Groups, group_samples, is_compiled, search_cells
+from ._native import (
+    GROUP,
+    Groups,
+    Homes,
+    group_samples,
+    is_compiled,
+    search_cells,
+)
 from .exact_search import search_all
 
 RECALL = 0.98
@@ -38,6 +49,19 @@ cell: single precision is as good there. It is not for those farther still."""
 
 N_SAMPLED = 512
 """Samples whose true neighbours decide how many cells are probed."""
+
+SMALLEST = 128
+"""Samples that a cell holds on average, at least: fewer do not pay for looking into one
+more cell. Half of the square root of all, if that is more."""
+
+SHORTLIST = 4
+"""So many times the cells to be probed are measured; all, if that is half of them."""
+
+FEW_CENTERS = 256
+"""Up to this many centres are compared with every point."""
+
+NEAR_GROUPS = 8
+"""Cells of centres that are looked into for the nearest centre."""
 
 N_ROUNDS = 4
 """Rounds of k-means; cells need not be the best ones."""
@@ -63,6 +87,9 @@ class Cells:
     reach : float
         How far from the nearest centre a query may be, squared and scaled; of those
         farther out, nobody knows how many cells they would need.
+    near : int32 array (c, s) or None
+        Cells among which a query that lies in a cell chooses those it looks into; None
+        for all.
     """
 
     shift: np.ndarray
@@ -70,6 +97,7 @@ class Cells:
     groups: Groups
     n_probes: int
     reach: float
+    near: np.ndarray | None
 
 
 def build_cells(
@@ -89,7 +117,7 @@ def build_cells(
     Returns
     -------
     Cells or None
-        About √n of them; None if they cannot tell the samples apart.
+        None if they cannot tell the samples apart.
     """
     n = X.shape[0]
     shift = X.mean(axis=0)
@@ -97,9 +125,9 @@ def build_cells(
     scaled = (X - shift) / scale
     points = scaled.astype(np.float32)
     shuffled = np.random.default_rng(0).permutation(n)
-    n_cells = max(1, int(n**0.5))
+    n_cells = max(1, int(n / max(SMALLEST, n**0.5 / 2)))
     centers = _centers(points[shuffled[: 32 * n_cells]], n_cells, n_jobs)
-    label = _nearest_center(points, centers, n_jobs)
+    label, centers = _sort_into(points, centers, n_jobs)
     sampled = np.sort(shuffled[-N_SAMPLED:])  # not those the centres began at
     true = search_all(X[sampled], X, n_neighbors, own=sampled, n_jobs=n_jobs)
     gaps = _to_centers(points[sampled], centers)
@@ -108,12 +136,31 @@ def build_cells(
     n_probes = int(np.quantile(needed, RECALL, method="higher")) + 1
     away = scaled - centers[label]
     reach = float(np.quantile(np.einsum("ij,ij->i", away, away), INSIDE))
-    cells = Cells(shift, scale, group_samples(scaled, label, centers), n_probes, reach)
+    near = _shortlists(centers, n_probes, n_jobs)
+    groups = group_samples(scaled, label, centers)
+    cells = Cells(shift, scale, groups, n_probes, reach, near)
     while _recall(cells, X[sampled], sampled, true.indices, n_jobs) < LEAST:
-        if cells.n_probes >= n_cells:
+        if cells.n_probes >= centers.shape[0]:
             return None
-        cells = replace(cells, n_probes=2 * cells.n_probes)
+        n_probes = 2 * cells.n_probes
+        near = _shortlists(centers, n_probes, n_jobs)
+        cells = replace(cells, n_probes=n_probes, near=near)
     return cells
+
+
+def _shortlists(
+    centers: np.ndarray, n_probes: int, n_jobs: int | None
+) -> np.ndarray | None:
+    """Return the cells nearest to each cell, itself included; None if that is most."""
+    n_cells, count = centers.shape[0], SHORTLIST * n_probes
+    if 2 * count >= n_cells:
+        return None
+
+    def nearest(block: slice) -> np.ndarray:
+        gaps = _to_centers(centers[block], centers)
+        return np.argpartition(gaps, count - 1, axis=1)[:, :count].astype(np.int32)
+
+    return np.concatenate(map_blocks(nearest, n_cells, 12 * n_cells, n_jobs))
 
 
 def _recall(
@@ -141,6 +188,19 @@ def _centers(points: np.ndarray, n_cells: int, n_jobs: int | None) -> np.ndarray
     return centers
 
 
+def _sort_into(
+    points: np.ndarray, centers: np.ndarray, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cell of each point, and the centres of cells that are not empty.
+
+    Among equal samples many centres may be equal, and all but one of their cells empty.
+    """
+    taken, label = np.unique(
+        _nearest_center(points, centers, n_jobs), return_inverse=True
+    )
+    return label, centers[taken]
+
+
 def _to_centers(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Return squared distances to the centres, less what a row has in common."""
     gaps = points @ (-2 * centers.T)
@@ -151,15 +211,22 @@ def _to_centers(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
 def _nearest_center(
     points: np.ndarray, centers: np.ndarray, n_jobs: int | None
 ) -> np.ndarray:
-    """Return which centre is nearest to each point; -1 if they are infinitely far."""
+    """Return which centre is nearest to each point; -1 if they are infinitely far.
+
+    Of many centres it is mostly the nearest: only those in near cells are compared.
+    """
     n_centers, m = centers.shape
-    together = np.zeros(n_centers, dtype=np.intp), np.zeros((1, m))
-    groups = group_samples(centers, *together) if is_compiled() else None
+    groups = None
+    if is_compiled() and n_centers <= FEW_CENTERS:
+        groups = group_samples(centers, np.zeros(n_centers, np.intp), np.zeros((1, m)))
+    elif is_compiled():
+        middles = _centers(centers, int(n_centers**0.5), n_jobs)
+        groups = group_samples(centers, *_sort_into(centers, middles, n_jobs))
 
     def nearest(block: slice) -> np.ndarray:
         if groups is None:
             return _to_centers(points[block], centers).argmin(axis=1)
-        return search_cells(groups, points[block], 1, 1)[0][:, 0]
+        return search_cells(groups, points[block], NEAR_GROUPS, 1)[0][:, 0]
 
     return np.concatenate(map_blocks(nearest, points.shape[0], 8 * n_centers, n_jobs))
 
@@ -222,24 +289,28 @@ def search_near(
     """
     points, middles = (queries - cells.shift) / cells.scale, cells.groups.middles
 
-    def search(by_cell: np.ndarray, n_probes: int) -> None:
+    def search(by_cell: np.ndarray, n_probes: int, near: np.ndarray | None) -> None:
         def look(block: slice) -> None:
             rows = by_cell[block]
-            sample, _ = search_cells(cells.groups, points[rows], n_probes, n_wanted)
+            homes = None if near is None else Homes(label[rows], near)
+            sample, _ = search_cells(
+                cells.groups, points[rows], n_probes, n_wanted, homes
+            )
             take(rows, np.sort(sample, axis=1))
 
         map_blocks(look, by_cell.size, 0, n_jobs, step=CHUNK)
 
     if own is not None:
-        search(near_each_other(cells, own), cells.n_probes)
+        label = _cells_of(cells.groups, own)
+        search(near_each_other(cells, own), cells.n_probes, cells.near)
         return
     label = _nearest_center(points, middles, n_jobs)
     by_cell = np.argsort(label)
     with np.errstate(over="ignore"):
         away = ((points - middles[label]) ** 2).sum(axis=1)[by_cell]
-    search(by_cell[away <= cells.reach], cells.n_probes)
+    search(by_cell[away <= cells.reach], cells.n_probes, cells.near)
     outside = (away > cells.reach) & (away <= OUTSIDE * cells.reach)
-    search(by_cell[outside], middles.shape[0])
+    search(by_cell[outside], middles.shape[0], None)
 
 
 def near_each_other(search: object, samples: np.ndarray) -> np.ndarray:
@@ -260,6 +331,12 @@ def near_each_other(search: object, samples: np.ndarray) -> np.ndarray:
     if not isinstance(search, Cells):
         return np.arange(samples.size)
     return np.argsort(_places(search.groups)[samples], kind="stable")
+
+
+def _cells_of(groups: Groups, samples: np.ndarray) -> np.ndarray:
+    """Return the cell that each sample lies in."""
+    group = _places(groups)[samples] // GROUP
+    return np.searchsorted(groups.starts, group, side="right") - 1
 
 
 def _places(groups: Groups) -> np.ndarray:

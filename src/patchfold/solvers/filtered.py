@@ -33,7 +33,7 @@ DEGREE = 40
 """Degree of the polynomial while the lower part of the spectrum is not known: products
 between two rounds of orthogonal vectors."""
 
-SETTLED = 0.6
+SETTLED = 0.75
 """Once a round has left more than this of the lower part, its end is known well enough
 for the rest to be done in one go. A polynomial is 1 where the lower part begins, so one
 of twice the degree does more than two rounds."""
