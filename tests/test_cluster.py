@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -285,6 +286,14 @@ class TestConnect:
             cluster.connect(empty.scheduler_address),
         ):
             pass
+
+    def test_a_client_that_could_not_close_is_not_asked_for_afterwards(self):
+        import dask
+
+        before = dask.config.get("scheduler", None)
+        with cluster.connect("local", n_workers=1) as client:
+            client._set_config = nullcontext()  # what would set it back
+        assert dask.config.get("scheduler", None) == before
 
     def test_without_dask_the_extra_is_named(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "dask.distributed", None)

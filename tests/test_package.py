@@ -36,7 +36,14 @@ FLOORS = [
     {"tangents"},
     {"dissimilarity", "graph", "geodesics", "objectives"},
     {"labels", "on_demand", "precomputed", "connectivity", "patch_sizes"},
-    {"solvers.factors", "solvers.filtered", "solvers.lanczos", "solvers.nystrom"},
+    {
+        "solvers.arpack",
+        "solvers.factors",
+        "solvers.filtered",
+        "solvers.lanczos",
+        "solvers.nystrom",
+    },
+    {"solvers.inverse"},
     {"solvers.spectral"},
     {"posterior.rows"},
     {

@@ -62,10 +62,15 @@ def connect(address: str = LOCAL, *, n_workers: int | None = None) -> Iterator[A
     """
     distributed = require_dask()
     if address != LOCAL:
-        with _only_errors_of_ours(), _reach(distributed, address) as client:
+        with (
+            _as_configured(),
+            _only_errors_of_ours(),
+            _reach(distributed, address) as client,
+        ):
             yield client
         return
     with (
+        _as_configured(),
         _only_errors_of_ours(),
         distributed.LocalCluster(
             n_workers=n_workers or cpu_count(),
@@ -109,6 +114,16 @@ def explain_deaths() -> Iterator[None]:
             "a task ended every worker that tried it, most likely for want of memory: "
             "give workers more of it, or fewer threads each."
         ) from error
+
+
+def _as_configured() -> Any:
+    """Leave Dask's choice of a scheduler as it was, also where a client cannot close.
+
+    Otherwise whoever computes without a cluster afterwards is told that it is gone.
+    """
+    import dask
+
+    return dask.config.set(scheduler=dask.config.get("scheduler", None))
 
 
 @contextmanager
