@@ -100,15 +100,23 @@ class TestManyCells:
         monkeypatch.setattr(cell_search, "FEW_CENTERS", 16)
 
     def test_neighbours_are_found(self):
-        X = wide()
+        X = make_swiss_roll(4000, random_state=0)[0]
         cells = build_cells(X, K)
         assert cells.near.shape[1] < cells.groups.middles.shape[0] / 2
         found = find_neighbors(X, K, algorithm="approximate")
         exact = find_neighbors(X, K, algorithm="exact")
         assert share_found(found, exact) >= 0.97
 
+    @pytest.mark.parametrize("seed", [1010, 1017, 1025, 1033])
+    def test_lists_of_near_cells_hide_few(self, seed):
+        X = np.random.default_rng(seed).normal(size=(3000, 3))
+        cells = build_cells(X, 2)
+        assert cells.near is not None
+        found = find_neighbors(X, 2, algorithm=cells)
+        assert share_found(found, find_neighbors(X, 2, algorithm="exact")) >= 0.97
+
     def test_those_of_new_samples_too(self):
-        queries, X = wide()[:200], wide()[200:]
+        queries, X = np.split(make_swiss_roll(4000, random_state=0)[0], [200])
         found = find_query_neighbors(queries, X, K, search=build_cells(X, K))
         assert share_found(found, find_query_neighbors(queries, X, K)) >= 0.96
 

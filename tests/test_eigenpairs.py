@@ -331,3 +331,14 @@ def test_lanczos_takes_over_where_rounds_of_the_subspace_are_too_few(monkeypatch
     values, _ = inverse.inverse_eigenpairs(path_laplacian(n), 3, null, 4, seed=seed())
     expected = 2 - 2 * np.cos(np.pi * np.arange(1, 4) / n)
     np.testing.assert_allclose(values, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-170, 1e-20, 1e100])
+def test_the_unit_of_a_matrix_does_not_matter(unit):
+    n = 700
+    null = np.full(n, n**-0.5)
+    values, _ = inverse.inverse_eigenpairs(
+        path_laplacian(n) * unit, 2, null, 4 * unit, seed=seed()
+    )
+    expected = 2 - 2 * np.cos(np.pi * np.arange(1, 3) / n)
+    np.testing.assert_allclose(values / unit, expected, rtol=1e-6)

@@ -254,6 +254,9 @@ def cut(array):
         ("middles", cut),
         ("starts", lambda starts: starts[::-1].copy()),
         ("starts", lambda starts: starts + 1),
+        ("starts", lambda starts: starts[:0]),
+        ("starts", lambda starts: starts[None]),
+        ("middles", lambda middles: middles[0]),
         ("samples", cut),
     ],
 )

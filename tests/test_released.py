@@ -135,6 +135,13 @@ def test_elap_of_a_large_set_is_the_same(few, monkeypatch):
     assert_equal_up_to_sign(elap_released(few[0], n_neighbors=9), dense, atol=1e-8)
 
 
+def test_elap_of_a_large_line_is_left_to_the_dense_solver(monkeypatch):
+    line = np.linspace(0, 1, 300)[:, None] * [1.0, 2.0]
+    dense = elap_released(line, n_neighbors=2)
+    monkeypatch.setattr(released, "LARGE", 0)
+    np.testing.assert_allclose(elap_released(line, n_neighbors=2), dense)
+
+
 def test_klap_is_as_described(few):
     X, y = few
     expected = described_klap(X, y, 30, 0.5)

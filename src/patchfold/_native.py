@@ -248,8 +248,20 @@ def search_cells(
 def _check_layout(groups: Groups, queries: np.ndarray, homes: Homes | None) -> None:
     """Refuse cells that are not laid out as they should be: C would not notice.
 
-    They may come from a file.
+    They may come from a file, so nothing about them is sure.
     """
+    try:
+        fits = _is_laid_out(groups, queries) and _are_in(groups, queries, homes)
+    except (AttributeError, IndexError, TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise ValueError(
+            "the cells of the neighbour search are damaged, or of another version; fit "
+            "the model again."
+        )
+
+
+def _is_laid_out(groups: Groups, queries: np.ndarray) -> bool:
     starts, (n_cells, m) = groups.starts, groups.middles.shape
     wanted = (
         (groups.points, np.float32, (starts[-1] + BEHIND, m, GROUP)),
@@ -258,21 +270,25 @@ def _check_layout(groups: Groups, queries: np.ndarray, homes: Homes | None) -> N
         (starts, np.int64, (n_cells + 1,)),
         (groups.samples, np.int64, (starts[-1] * GROUP,)),
     )
-    fits = all(
-        part.dtype == kind and part.shape == shape and part.flags.c_contiguous
-        for part, kind, shape in wanted
-    )
-    fits = fits and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
-    if fits and homes is not None and homes.cell.size:
-        least = min(homes.cell.min(), homes.near.min())
-        most = max(homes.cell.max(), homes.near.max())
-        sizes = homes.near.shape[0], homes.cell.size
-        fits = sizes == (n_cells, queries.shape[0]) and 0 <= least <= most < n_cells
-    if not fits:
-        raise ValueError(
-            "the cells of the neighbour search are damaged, or of another version; fit "
-            "the model again."
+    return (
+        all(
+            part.dtype == kind and part.shape == shape and part.flags.c_contiguous
+            for part, kind, shape in wanted
         )
+        and starts[0] == 0
+        and bool((np.diff(starts) >= 0).all())
+    )
+
+
+def _are_in(groups: Groups, queries: np.ndarray, homes: Homes | None) -> bool:
+    """Say whether queries lie, and choose, among cells that are there."""
+    if homes is None or not homes.cell.size:
+        return True
+    n_cells = groups.starts.size - 1
+    least = min(homes.cell.min(), homes.near.min())
+    most = max(homes.cell.max(), homes.near.max())
+    sizes = homes.near.shape[0], homes.cell.size
+    return sizes == (n_cells, queries.shape[0]) and 0 <= least <= most < n_cells
 
 
 def _search_in_arrays(

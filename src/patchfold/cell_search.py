@@ -54,7 +54,7 @@ SMALLEST = 128
 """Samples that a cell holds on average, at least: fewer do not pay for looking into one
 more cell. Half of the square root of all, if that is more."""
 
-SHORTLIST = 4
+SHORTLIST = 8
 """So many times the cells to be probed are measured; all, if that is half of them."""
 
 FEW_CENTERS = 256
@@ -97,7 +97,7 @@ class Cells:
     groups: Groups
     n_probes: int
     reach: float
-    near: np.ndarray | None
+    near: np.ndarray | None = None
 
 
 def build_cells(
@@ -142,7 +142,7 @@ def build_cells(
     while _recall(cells, X[sampled], sampled, true.indices, n_jobs) < LEAST:
         if cells.n_probes >= centers.shape[0]:
             return None
-        n_probes = 2 * cells.n_probes
+        n_probes = cells.n_probes + -(-cells.n_probes // 4)
         near = _shortlists(centers, n_probes, n_jobs)
         cells = replace(cells, n_probes=n_probes, near=near)
     return cells

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 RESTARTS = 100
-"""How often Lanczos may restart, some 16 products each, before something else is tried:
-with dozens of eigenvalues that are zero to rounding it never ends."""
+"""How often Lanczos may restart, some 16 products each: with dozens of eigenvalues that
+are zero to rounding it never ends."""
 
 SEEDED = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
 """Where ARPACK has nothing left to go on with, recent versions of SciPy draw a

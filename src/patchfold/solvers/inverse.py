@@ -84,21 +84,23 @@ def inverse_eigenpairs(
     >>> values.round(9)
     array([1.])
     """
+    matrix = matrix / size  # squares of the smallest numbers are zero
     width = min(n_components + SPARE, null.size - 1)
     block = seed.uniform(-1, 1, (null.size, width))
     try:
-        return _iterate_subspace(matrix, n_components, null, size, block)
+        values, vectors = _iterate_subspace(matrix, n_components, null, block)
     except RuntimeError:
-        solve = _solver(matrix, null, SHIFT * size)
-    start = block[:, 0] - null * (null @ block[:, 0])
-    found, vectors = arpack_eigenpairs(solve, n_components, start)
-    return 1 / found[::-1] - SHIFT * size, vectors[:, ::-1]
+        start = block[:, 0] - null * (null @ block[:, 0])
+        solve = _solver(matrix, null, SHIFT)
+        found, vectors = arpack_eigenpairs(solve, n_components, start)
+        values, vectors = 1 / found[::-1] - SHIFT, vectors[:, ::-1]
+    return values * size, vectors
 
 
 def _iterate_subspace(
-    matrix: Any, n_components: int, null: np.ndarray, size: float, block: np.ndarray
+    matrix: Any, n_components: int, null: np.ndarray, block: np.ndarray
 ) -> Pairs:
-    solve = _solver(matrix, null, TINY_SHIFT * size)
+    solve = _solver(matrix, null, TINY_SHIFT)
     for _ in range(ROUNDS):
         solved = solve(block)
         if not np.isfinite(solved).all():
@@ -110,7 +112,7 @@ def _iterate_subspace(
         values, weights = eigh(block.T @ images)
         block, images = block @ weights, images @ weights
         residual = np.linalg.norm(images - block * values, axis=0)
-        enough = np.maximum(PRECISE * np.abs(values), ZERO * size)
+        enough = np.maximum(PRECISE * np.abs(values), ZERO)
         if (residual <= enough)[:n_components].all():
             return values[:n_components], block[:, :n_components]
     raise RuntimeError("the subspace iteration did not converge")

@@ -20,7 +20,7 @@ from ..tensors.graph import Laplacian
 from ..tensors.spectral import lanczos
 from .arpack import arpack_eigenpairs
 from .filtered import filtered_eigenpairs, suits_filter
-from .inverse import inverse_eigenpairs
+from .inverse import SPARE, inverse_eigenpairs
 from .lanczos import lanczos_eigenpairs, product_with
 
 DENSE_LIMIT = 600
@@ -40,9 +40,6 @@ TOLERANCE = 1e-10
 
 TRACE = 1e-200
 """Entries below this part of the matrix are zeros to an eigensolver."""
-
-SPARE = 4
-"""Vectors of a block beyond the components wanted: they make up for small gaps."""
 
 MAX_BLOCKS = 60
 """Blocks of a Krylov basis at most."""
@@ -85,9 +82,9 @@ def smallest_eigenpairs(
     solver : {"auto", "dense", "arpack"}
         "arpack" is ARPACK's Lanczos with the matrix, "auto" our own (`lanczos.py`), of
         many samples a filtered iteration (`filtered.py`); if that does not converge,
-        both take ARPACK with the inverse, by a factorisation. The two complement each
-        other: a graph on which products are many has small separators, and these keep
-        its factors sparse. Where `inverse` is given, both begin with it.
+        both take the inverse, by a factorisation (`inverse.py`). The two complement
+        each other: a graph on which products are many has small separators, and these
+        keep its factors sparse. Where `inverse` is given, both begin with it.
     inverse : callable or None
         Returns a function that solves M x = b where b and x are orthogonal to the
         null vector, or raises RuntimeError if there is no such x.
