@@ -18,7 +18,7 @@ Everything is cut and seeded alike for any number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -136,16 +136,15 @@ def build_cells(
     n_probes = int(np.quantile(needed, RECALL, method="higher")) + 1
     away = scaled - centers[label]
     reach = float(np.quantile(np.einsum("ij,ij->i", away, away), INSIDE))
-    near = _shortlists(centers, n_probes, n_jobs)
     groups = group_samples(scaled, label, centers)
-    cells = Cells(shift, scale, groups, n_probes, reach, near)
-    while _recall(cells, X[sampled], sampled, true.indices, n_jobs) < LEAST:
-        if cells.n_probes >= centers.shape[0]:
-            return None
-        n_probes = cells.n_probes + -(-cells.n_probes // 4)
+    while True:
         near = _shortlists(centers, n_probes, n_jobs)
-        cells = replace(cells, n_probes=n_probes, near=near)
-    return cells
+        cells = Cells(shift, scale, groups, n_probes, reach, near)
+        if _recall(cells, X[sampled], sampled, true.indices, n_jobs) >= LEAST:
+            return cells
+        if n_probes >= centers.shape[0]:
+            return None
+        n_probes += -(-n_probes // 4)
 
 
 def _shortlists(
