@@ -6,7 +6,10 @@ setup(
     ext_modules=[
         Extension(
             "patchfold._loops",
-            [f"src/patchfold/{name}.c" for name in ("_loops", "_pairs", "_vectors")],
+            [
+                f"src/patchfold/_{name}.c"
+                for name in ("loops", "pairs", "edges", "vectors")
+            ],
             depends=["src/patchfold/_loops.h"],
             # Roots of whole vectors: nobody asks errno after one of a negative number.
             extra_compile_args=["-O3", "-fno-math-errno"],

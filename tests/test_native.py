@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import patchfold as pf
-from patchfold import _native, _native_pairs, _native_vectors
+from patchfold import _native, _native_edges, _native_pairs, _native_vectors
 from patchfold._ranking import nearest_first
 from patchfold.curvature import (
     compare_directions,
@@ -370,9 +370,9 @@ def test_edges_both_ways(in_arrays, part):
     upper = np.triu(rng.uniform(size=(50, 50)) < part, 1)
     edges = 50, *np.nonzero(upper), rng.normal(size=upper.sum())
     edges[3][:2] = 0.0  # zeros are edges
-    found = _native_pairs.mirror_edges(*edges)
+    found = _native_edges.mirror_edges(*edges)
     in_arrays()
-    expected = _native_pairs.mirror_edges(*edges)
+    expected = _native_edges.mirror_edges(*edges)
     for name in ("data", "indices", "indptr"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert found.nnz == 2 * upper.sum()
@@ -386,11 +386,24 @@ def test_relations_are_united(in_arrays, n_neighbors):
     n, rng = 150, np.random.default_rng(7)  # more than two tiles
     column = np.argsort(rng.uniform(size=(n, n)) + 2 * np.eye(n))[:, :n_neighbors]
     relation = n, np.repeat(np.arange(n), n_neighbors), column.ravel()
-    found = _native_pairs.unite_relations(*relation)
+    found = _native_edges.unite_relations(*relation)
     in_arrays()
-    expected = _native_pairs.unite_relations(*relation)
+    expected = _native_edges.unite_relations(*relation)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@needs_loops
+@pytest.mark.parametrize("n_edges", [0, 30, 80, 400])
+def test_pieces_are_labelled_by_their_smallest_sample(in_arrays, n_edges):
+    ends = np.random.default_rng(n_edges).integers(0, 150, size=(2, n_edges))
+    count, labels = _native_edges.label_pieces(150, *ends)
+    in_arrays()
+    expected, names = _native_edges.label_pieces(150, *ends)
+    assert count == expected == labels.max() + 1
+    np.testing.assert_array_equal(labels, names)
+    first = np.unique(labels, return_index=True)[1]
+    assert (np.diff(first) > 0).all()
 
 
 @needs_loops

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 Array = Any
 """An array of any library that follows the array API standard."""
 
@@ -42,6 +44,24 @@ def identity_like(matrices: Array) -> Array:
     xp = array_namespace(matrices)
     size = matrices.shape[-1]
     return xp.eye(size, dtype=matrices.dtype, device=matrices.device)
+
+
+def add_to_diagonals(matrices: Array, values: Array) -> Array:
+    """Return a batch of square matrices, each with its value added on the diagonal.
+
+    Arrays of NumPy are overwritten: matrices that are as many as patches are not to be
+    read and written again for the sake of their diagonals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> add_to_diagonals(np.ones((1, 2, 2)), np.array([5.0])).tolist()
+    [[[6.0, 1.0], [1.0, 6.0]]]
+    """
+    if isinstance(matrices, np.ndarray):
+        np.einsum("nii->ni", matrices)[...] += values[:, None]  # a view
+        return matrices
+    return matrices + values[:, None, None] * identity_like(matrices)
 
 
 def cumulative_sum(rows: Array) -> Array:

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from threading import Lock, local
 from typing import TypeVar
 
-from joblib import effective_n_jobs, parallel_config
+from joblib import cpu_count, effective_n_jobs, parallel_config
 from joblib.parallel import BACKENDS, get_active_backend
 
 from ._arrays import Array, array_namespace
@@ -264,10 +265,18 @@ def count_threads(n_jobs: int | None) -> int:
     >>> count_threads(None), count_threads(3)
     (1, 3)
     """
+    if n_jobs is not None and n_jobs < 0:
+        n_jobs = max(1, _count_cores() + 1 + n_jobs)
     if isinstance(get_active_backend()[0], HERE):
         return effective_n_jobs(n_jobs)
     with parallel_config(backend="threading", n_jobs=1):
         return effective_n_jobs(n_jobs)
+
+
+@cache
+def _count_cores() -> int:
+    """Count the cores this process may use; joblib reads files to know, each time."""
+    return cpu_count()
 
 
 def fill_blocks(

@@ -676,6 +676,7 @@ static PyMethodDef methods[] = {
     {"read_keys", read_keys, METH_VARARGS, "What the first of sorted keys say."},
     {"unite_relations", unite_relations, METH_VARARGS, "Edges of most pairs."},
     {"mirror_edges", mirror_edges, METH_VARARGS, "Edges as a symmetric matrix."},
+    {"label_pieces", label_pieces, METH_VARARGS, "Connected pieces, numbered."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -686,7 +687,7 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__loops(void)
 {
     PyObject *loops = PyModule_Create(&module);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 8) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 9) < 0)
         Py_CLEAR(loops);
     return loops;
 }

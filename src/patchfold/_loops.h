@@ -48,7 +48,10 @@ PyObject *turns_of_pairs(PyObject *self, PyObject *args);
 PyObject *all_squared_gaps(PyObject *self, PyObject *args);
 PyObject *keys_of_rows(PyObject *self, PyObject *args);
 PyObject *read_keys(PyObject *self, PyObject *args);
+
+/* In _edges.c. */
 PyObject *unite_relations(PyObject *self, PyObject *args);
 PyObject *mirror_edges(PyObject *self, PyObject *args);
+PyObject *label_pieces(PyObject *self, PyObject *args);
 
 #endif

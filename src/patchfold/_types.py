@@ -13,7 +13,7 @@ import numpy as np
 
 from ._arrays import Array, array_namespace
 from ._homes import is_tensor
-from ._native_pairs import mirror_edges
+from ._native_edges import mirror_edges
 from .tensors.graph import symmetric_csr
 
 

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from ._arrays import (
     Array,
+    add_to_diagonals,
     array_namespace,
     cumulative_sum,
     eigh,
-    identity_like,
     svd_of_rows,
 )
 
@@ -130,8 +130,7 @@ class CovarianceModel:
         count = None
         if self.n_directions is not None:
             covariance, count = self._cut_covariance(covariance, total)
-        floor = noise[:, None, None] * identity_like(covariance)
-        regular = _times(1 - gamma, covariance) + floor
+        regular = add_to_diagonals(_times(1 - gamma, covariance), noise)
         return Shapes(regular, noise, total, count)
 
     def _gamma(

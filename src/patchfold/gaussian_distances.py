@@ -15,7 +15,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._arrays import Array, array_namespace, eigh, identity_like
+from ._arrays import (
+    Array,
+    add_to_diagonals,
+    array_namespace,
+    eigh,
+    identity_like,
+)
 from .divergences import Description
 from .patches import Patches, check_invertible
 
@@ -198,7 +204,7 @@ def _reduce(left: Description, right: Description) -> _ReducedPair:
 def _covariance(factor: Array, noise: Array) -> Array:
     xp = array_namespace(factor)
     gram = xp.matmul(xp.matrix_transpose(factor), factor)
-    return gram + noise[:, None, None] * identity_like(gram)
+    return add_to_diagonals(gram, noise)
 
 
 def _lower(covariance: Array) -> Array:

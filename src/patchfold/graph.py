@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from ._arrays import Array, array_namespace
 from ._homes import is_tensor
-from ._native_pairs import unite_relations
+from ._native_edges import label_pieces, unite_relations
 from ._types import EdgeList, Pairs
 from .exceptions import VanishingWeightsWarning, warn
 from .tensors import graph as on_device
@@ -71,11 +70,7 @@ def find_pieces(n: int, source: Array, target: Array) -> tuple[int, Array]:
     """
     if is_tensor(source):
         return on_device.find_pieces(n, source, target)
-    degree = np.bincount(source, minlength=n) + np.bincount(target, minlength=n)
-    if 2 * degree.min() >= n - 1:  # a piece of at most n/2 samples has no such degree
-        return 1, np.zeros(n, dtype=np.int32)
-    graph = sp.coo_array((np.ones(source.size), (source, target)), shape=(n, n))
-    return connected_components(graph, directed=False)
+    return label_pieces(n, source, target)
 
 
 def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[Array, float]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import Array, array_namespace, identity_like
+from ._arrays import Array, add_to_diagonals, array_namespace, identity_like
 from ._blocks import fill_blocks, map_blocks
 from ._native_pairs import moments_of_patches
 from .covariance import CovarianceModel, Shapes
@@ -74,7 +74,7 @@ class Patches:
             return self.diagonal[:, :, None] * identity_like(self.diagonal)
         xp = array_namespace(self.factor)
         gram = xp.matmul(xp.matrix_transpose(self.factor), self.factor)
-        return gram + self.noise[:, None, None] * identity_like(gram)
+        return add_to_diagonals(gram, self.noise)
 
     def take(self, indices: Array) -> Patches:
         """Return the patches at these positions, in this order."""

@@ -93,12 +93,25 @@ class Limit(Row):
 
 @dataclass(frozen=True)
 class Growth(Row):
-    """The same task at several sizes: the exponent between the last two is judged."""
+    """The same task at several sizes: the exponent between the last two is judged.
+
+    Attributes
+    ----------
+    task : str
+        What is run.
+    sizes, quick : tuple of int
+        Numbers of samples, in a full and in a quick run.
+    target : float
+        Largest exponent.
+    repeats : int
+        Runs at each size, the best of which counts.
+    """
 
     task: str
     sizes: tuple[int, ...]
     target: float
     quick: tuple[int, ...]
+    repeats: int = 2
 
 
 VERSUS = (
@@ -109,8 +122,8 @@ VERSUS = (
         800,
         1 / 50,
         800,
-        3,
-        lasts=(4, 4),
+        10,
+        lasts=(8, 8),
     ),
     Versus(
         "klap, m=12, K=.75n",
@@ -119,8 +132,8 @@ VERSUS = (
         800,
         1 / 500,
         None,
-        2,
-        lasts=(104, 0),
+        3,
+        lasts=(125, 0),
     ),
     Versus("PatchIsomap", "PatchIsomap", "Isomap", 8000, 0.5, 3000, lasts=(24, 4.5)),
     Versus(
@@ -162,7 +175,7 @@ VERSUS = (
             n,
             1.0,
             n if n < 1000 else None,
-            3 if n < 1000 else 1,
+            10 if n < 1000 else 1,
             lasts=lasts,
         )
         for n, shape, lasts in (
@@ -253,9 +266,10 @@ GROWTH = (
         (1000, 10_000, 30_000),
         0,
         (1000, 3000, 10_000),
+        1,
         lasts=(36, 6),
     ),
-    Growth("", "Isomap", (1000, 2000, 4000, 8000), 0, (), lasts=(27, 0)),
+    Growth("", "Isomap", (1000, 2000, 4000, 8000), 0, (), 1, lasts=(27, 0)),
 )
 """Rows without a name are not judged: peers, for the picture."""
 
@@ -347,7 +361,7 @@ def grow(
     """Time a task at each of its sizes; if one fails, yield why and stop."""
     for n in row.quick if quick else row.sizes:
         try:
-            yield measure([(row.task, n)], n_jobs=n_jobs)[0]
+            yield measure([(row.task, n)], repeats=row.repeats, n_jobs=n_jobs)[0]
         except RuntimeError as error:
             yield f"failed at n={n}: {error}"
             return

@@ -79,8 +79,12 @@ OWN = {
         PatchPosterior(label_blend=0.5), sizes=(), supervised=True
     ),
     "CAUCHY": OwnMethod(CauchyEmbedding(), grid={"kernel_width": HONEST_WIDTHS}),
-    "GAUSSIAN": OwnMethod(CauchyEmbedding(decay="gaussian")),
-    "EXPONENTIAL": OwnMethod(CauchyEmbedding(decay="exponential")),
+    "GAUSSIAN": OwnMethod(
+        CauchyEmbedding(decay="gaussian"), grid={"kernel_width": HONEST_WIDTHS}
+    ),
+    "EXPONENTIAL": OwnMethod(
+        CauchyEmbedding(decay="exponential"), grid={"kernel_width": HONEST_WIDTHS}
+    ),
 }
 
 RELEASED = ("ELAP", "PELLE", "KLAP")
