@@ -28,7 +28,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import patchfold as pf
 from patchfold.datasets import catalogue, load
-from patchfold.dissimilarity import compare_pairs, get_dissimilarity
+from patchfold.dissimilarity import get_dissimilarity
+from patchfold.edge_lengths import compare_pairs
 from patchfold.evaluation.honest import honest_split
 from patchfold.evaluation.scoring import fill_and_scale
 from patchfold.metrics import continuity, trustworthiness

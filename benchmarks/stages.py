@@ -17,11 +17,8 @@ import numpy as np
 import patchfold as pf
 from patchfold import _native
 from patchfold.bench.tasks import N_NEIGHBORS, noisy_roll
-from patchfold.dissimilarity import (
-    compare_pairs,
-    describe_patches,
-    get_dissimilarity,
-)
+from patchfold.dissimilarity import describe_patches, get_dissimilarity
+from patchfold.edge_lengths import compare_pairs
 from patchfold.geodesics import geodesics
 from patchfold.graph import laplacian, scale_both_sides
 from patchfold.neighbors import find_neighbors

@@ -49,7 +49,8 @@ def main() -> None:
     PAGES.mkdir(exist_ok=True)
     for paper in PAPERS:
         records = study if paper == STUDY else load_records(paper)
-        records += [record for record in honest if record.paper == paper]
+        own = {record.key for record in records}
+        records += [r for r in honest if r.paper == paper and r.key not in own]
         kept = [read_figure(RECORDS, name) for name in FIGURES]
         figures = [f for f in kept if f is not None and FIGURES[f.name].paper == paper]
         blocks = build_report(records, figures, published)

@@ -11,7 +11,8 @@ from sklearn.datasets import make_swiss_roll
 import patchfold as pf
 from patchfold import cell_search, neighbors
 from patchfold.cell_search import Cells, build_cells
-from patchfold.dissimilarity import arrays_of, describe_patches, get_dissimilarity
+from patchfold.dissimilarity import describe_patches, get_dissimilarity
+from patchfold.edge_lengths import arrays_of
 from patchfold.exceptions import (
     DegeneratePatchWarning,
     SingularPatchError,

@@ -10,9 +10,10 @@ from conftest import edges_of
 from scipy.sparse.csgraph import connected_components
 
 import patchfold as pf
-from patchfold import _blocks, dissimilarity, graph
+from patchfold import _blocks, _native_edges, edge_lengths
 from patchfold._ranking import nearest_first
-from patchfold.dissimilarity import DISSIMILARITIES, compare_pairs
+from patchfold.dissimilarity import DISSIMILARITIES
+from patchfold.edge_lengths import compare_pairs
 from patchfold.graph import find_pieces
 from patchfold.moments import moments_of_most
 from patchfold.neighbors import find_neighbors
@@ -67,7 +68,7 @@ def test_all_pairs_at_once_equal_pair_by_pair(
     expected = compare_pairs(one_by_one, described, described, *ends)
     if small_blocks:
         monkeypatch.setattr(_blocks, "BLOCK_BYTES", 10_000)
-        monkeypatch.setattr(dissimilarity, "PAIRS", 7)
+        monkeypatch.setattr(edge_lengths, "PAIRS", 7)
     at_once = replace(CURVATURE, compare_most=None) if by_tables else CURVATURE
     found = compare_pairs(at_once, described, described, *ends, n_jobs=2)
     for part in PARTS:
@@ -151,7 +152,7 @@ def test_moments_of_single_precision_are_those_of_double(m):
 def test_a_table_of_pairs_lists_what_sorting_lists(monkeypatch):
     indices = find_neighbors(cloud(), 12).indices
     by_table = edges_of(indices)
-    monkeypatch.setattr(graph, "DENSE", 1)
+    monkeypatch.setattr(_native_edges, "DENSE", 1)
     by_sorting = edges_of(indices)
     assert by_table.source.tolist() == by_sorting.source.tolist()
     assert by_table.target.tolist() == by_sorting.target.tolist()
@@ -159,7 +160,7 @@ def test_a_table_of_pairs_lists_what_sorting_lists(monkeypatch):
 
 @pytest.mark.parametrize("n", [6, 7])
 def test_two_halves_are_two_pieces_and_one_edge_joins_them(n):
-    """As dense as two pieces can be: the shortcut by degrees must not see one."""
+    """As dense as two pieces can be."""
     half = n // 2
     inside = np.arange(n) < half
     source, target = np.nonzero(np.triu(inside[:, None] == inside, k=1))

@@ -14,17 +14,14 @@ from hypothesis import strategies as st
 import patchfold as pf
 from patchfold import _blocks
 from patchfold._types import EdgeValues
-from patchfold.dissimilarity import (
-    DISSIMILARITIES,
-    compare_pairs,
-    get_dissimilarity,
-)
+from patchfold.dissimilarity import DISSIMILARITIES, get_dissimilarity
 from patchfold.divergences import (
     compare_euclidean,
     compare_kl,
     describe_euclidean,
     describe_kl,
 )
+from patchfold.edge_lengths import compare_pairs
 from patchfold.exceptions import DegeneratePatchWarning, SingularPatchError
 from patchfold.neighbors import find_neighbors
 from patchfold.patches import Patches, fit_patches, mean_variance

@@ -381,7 +381,7 @@ def test_edges_both_ways(in_arrays, part):
 
 
 @needs_loops
-@pytest.mark.parametrize("n_neighbors", [0, 5, 130])
+@pytest.mark.parametrize("n_neighbors", [0, 1, 5, 18, 130])
 def test_relations_are_united(in_arrays, n_neighbors):
     n, rng = 150, np.random.default_rng(7)  # more than two tiles
     column = np.argsort(rng.uniform(size=(n, n)) + 2 * np.eye(n))[:, :n_neighbors]
@@ -391,6 +391,44 @@ def test_relations_are_united(in_arrays, n_neighbors):
     expected = _native_edges.unite_relations(*relation)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@needs_loops
+@pytest.mark.parametrize("part", [0.0, 0.1, 0.9])
+@pytest.mark.parametrize("loops", [False, True])
+def test_laplacians_and_other_orders(in_arrays, part, loops):
+    rng = np.random.default_rng(8)
+    table = rng.uniform(size=(50, 50)) * (rng.uniform(size=(50, 50)) < part)
+    table += table.T
+    np.fill_diagonal(table, 2.0 if loops else 0.0)
+    weights, degrees = sp.csr_array(table), table.sum(axis=1)
+    order = rng.permutation(50)
+    place = np.argsort(order)
+    for _ in range(2):
+        found = _native_edges.subtract_from_degrees(weights, degrees)
+        np.testing.assert_array_equal(found.toarray(), np.diag(degrees) - table)
+        assert found.has_canonical_format
+        turned = _native_edges.reorder(weights, order, place)
+        np.testing.assert_array_equal(turned.toarray(), table[order][:, order])
+        in_arrays()
+
+
+@needs_loops
+@pytest.mark.parametrize("hub", [0, 70, 149])
+def test_uneven_relations_are_united(in_arrays, hub):
+    """Some have no neighbours, one has many, and many have that one."""
+    rng = np.random.default_rng(hub)
+    table = rng.uniform(size=(150, 150)) < 0.02
+    table[hub], table[::2, hub], table[5:20] = True, True, False
+    np.fill_diagonal(table, False)
+    row, column = np.nonzero(table)
+    order = np.lexsort([rng.permutation(row.size), row])  # columns in any order
+    relation = 150, row[order], column[order]
+    found = _native_edges.unite_relations(*relation)
+    in_arrays()
+    expected = np.nonzero(np.triu(table | table.T))
+    for both in (found, _native_edges.unite_relations(*relation)):
+        np.testing.assert_array_equal(both, expected)
 
 
 @needs_loops

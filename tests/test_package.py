@@ -35,6 +35,7 @@ FLOORS = [
     {"curvature", "gaussian_distances", "overlap"},
     {"tangents"},
     {"dissimilarity", "graph", "geodesics", "objectives"},
+    {"edge_lengths"},
     {"labels", "on_demand", "precomputed", "connectivity", "patch_sizes"},
     {
         "solvers.arpack",

@@ -13,7 +13,8 @@ from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
 from patchfold import _blocks, _memory
-from patchfold.dissimilarity import DISSIMILARITIES, compare_pairs, get_dissimilarity
+from patchfold.dissimilarity import DISSIMILARITIES, get_dissimilarity
+from patchfold.edge_lengths import compare_pairs
 from patchfold.exceptions import (
     DegeneratePatchWarning,
     DisconnectedGraphWarning,

@@ -327,14 +327,12 @@ def fill_blocks(
                 rows[place, ...] = part
 
     def work(number: slice) -> None:
-        for block in blocks[1:][number]:
-            write(block, function(block))
+        for b in range(len(blocks))[number]:
+            write(blocks[b], function(blocks[b]) if b else head)
 
     # A watcher is told whose work it is.
     work.__module__ = getattr(function, "func", function).__module__
-    write(blocks[0], head)
-    if len(blocks) > 1:
-        map_blocks(work, len(blocks) - 1, 0, n_jobs, step=1)
+    map_blocks(work, len(blocks), 0, n_jobs, step=1)
     return whole
 
 

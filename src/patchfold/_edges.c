@@ -50,6 +50,106 @@ PyObject *unite_relations(PyObject *self, PyObject *args)
     return PyLong_FromSsize_t(count);
 }
 
+#define AHEAD 32 /* edges whose rows are fetched early: they are far apart */
+#define FEW 32   /* numbers that are sorted one by one */
+
+typedef struct {
+    const int64_t *row, *column; /* rows ascend */
+    Py_ssize_t n, n_relations;
+    int64_t *next;   /* scratch (n + 1): where the next larger neighbour is put */
+    int64_t *own;    /* scratch (n): where those end that the sample asked for itself */
+    int64_t *larger; /* scratch (n_relations): those of one sample after another */
+} Relation;
+
+/* Give every sample its larger neighbours, in the order of who asked: itself first. */
+static void list_larger(const Relation *g)
+{
+    memset(g->next, 0, sizeof(int64_t) * (size_t)(g->n + 1));
+    for (Py_ssize_t e = 0; e < g->n_relations; e++) {
+        int64_t i = g->row[e], j = g->column[e];
+        g->next[(i < j ? i : j) + 1]++;
+    }
+    for (Py_ssize_t i = 0; i < g->n; i++)
+        g->next[i + 1] += g->next[i];
+    for (Py_ssize_t i = 0, e = 0; i < g->n; i++) {
+        for (; e < g->n_relations && g->row[e] == i; e++) {
+            if (e + AHEAD < g->n_relations)
+                __builtin_prefetch(g->larger + g->next[g->column[e + AHEAD]], 1);
+            int64_t j = g->column[e];
+            g->larger[g->next[i < j ? i : j]++] = i < j ? j : i;
+        }
+        g->own[i] = g->next[i];
+    }
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
+    return (i > j) - (i < j);
+}
+
+static void sort_places(int64_t *place, int64_t count)
+{
+    if (count > FEW) {
+        qsort(place, (size_t)count, sizeof(int64_t), compare_places);
+        return;
+    }
+    for (int64_t k = 1; k < count; k++) {
+        int64_t one = place[k], at = k;
+        for (; at > 0 && place[at - 1] > one; at--)
+            place[at] = place[at - 1];
+        place[at] = one;
+    }
+}
+
+/* Write the edges; returns how many there are. What others asked for came in order. */
+static Py_ssize_t write_edges(const Relation *g, int64_t *source, int64_t *target)
+{
+    Py_ssize_t count = 0;
+    int64_t start = 0;
+    for (Py_ssize_t i = 0; i < g->n; start = g->next[i++]) {
+        const int64_t *a = g->larger + start, *a_end = g->larger + g->own[i];
+        const int64_t *b = a_end, *b_end = g->larger + g->next[i];
+        int64_t last = -1;
+        sort_places(g->larger + start, a_end - a);
+        while (a < a_end || b < b_end) {
+            int64_t j = b == b_end || (a < a_end && *a <= *b) ? *a++ : *b++;
+            source[count] = i;
+            target[count] = j;
+            count += j != last;
+            last = j;
+        }
+    }
+    return count;
+}
+
+/* There is room for one edge more than there are relations. */
+PyObject *unite_neighbors(PyObject *self, PyObject *args)
+{
+    Py_buffer row, column, source, target;
+    Relation g;
+    if (!PyArg_ParseTuple(args, "y*y*w*w*n", &row, &column, &source, &target, &g.n))
+        return NULL;
+    Py_ssize_t count = 0;
+    g.row = row.buf, g.column = column.buf;
+    g.n_relations = row.len / (Py_ssize_t)sizeof(int64_t);
+    g.next = malloc(sizeof(int64_t) * (size_t)(2 * g.n + 1 + g.n_relations));
+    g.own = g.next + g.n + 1, g.larger = g.own + g.n;
+    if (g.next != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        list_larger(&g);
+        count = write_edges(&g, source.buf, target.buf);
+        Py_END_ALLOW_THREADS
+    }
+    int room = g.next != NULL;
+    free(g.next);
+    PyBuffer_Release(&row);
+    PyBuffer_Release(&column);
+    PyBuffer_Release(&source);
+    PyBuffer_Release(&target);
+    return room ? PyLong_FromSsize_t(count) : PyErr_NoMemory();
+}
+
 typedef struct {
     const int64_t *source, *target;
     const double *value;
@@ -69,8 +169,6 @@ static void count_entries(const Edges *g)
     for (Py_ssize_t i = 0; i < g->n; i++)
         g->pointer[i + 1] += g->pointer[i];
 }
-
-#define AHEAD 32 /* edges whose rows are fetched early: they are far apart */
 
 /* Edges are sorted, so a row meets its smaller neighbours in order, then the larger.
    `next` is the entry each row has reached. */
@@ -117,6 +215,78 @@ PyObject *mirror_edges(PyObject *self, PyObject *args)
     PyBuffer_Release(&data);
     if (!room)
         return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+/* ---- Matrices of a graph ------------------------------------------------------------ */
+
+/* D - W of a sparse matrix, rows ascending: what is on the diagonal of W is taken off the
+   degree. There is room for one entry more in every row; returns how many there are. */
+PyObject *subtract_from_degrees(PyObject *self, PyObject *args)
+{
+    Py_buffer pointer, column, data, degrees, to_pointer, to_column, to_data;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*w*w*w*", &pointer, &column, &data, &degrees,
+                          &to_pointer, &to_column, &to_data))
+        return NULL;
+    const int32_t *start = pointer.buf, *j = column.buf;
+    const double *weight = data.buf, *degree = degrees.buf;
+    int32_t *starts = to_pointer.buf, *place = to_column.buf, count = 0;
+    double *value = to_data.buf;
+    Py_ssize_t n = degrees.len / (Py_ssize_t)sizeof(double);
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t i = 0; i < n; i++) {
+        int32_t e = start[i], end = start[i + 1];
+        starts[i] = count;
+        for (; e < end && j[e] < i; e++, count++)
+            place[count] = j[e], value[count] = -weight[e];
+        place[count] = (int32_t)i, value[count] = degree[i];
+        for (; e < end && j[e] == i; e++)
+            value[count] -= weight[e];
+        for (count++; e < end; e++, count++)
+            place[count] = j[e], value[count] = -weight[e];
+    }
+    starts[n] = count;
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&pointer);
+    PyBuffer_Release(&column);
+    PyBuffer_Release(&data);
+    PyBuffer_Release(&degrees);
+    PyBuffer_Release(&to_pointer);
+    PyBuffer_Release(&to_column);
+    PyBuffer_Release(&to_data);
+    return PyLong_FromLong(count);
+}
+
+/* A sparse matrix with its rows in an order, and its columns where `place` says. */
+PyObject *reorder_rows(PyObject *self, PyObject *args)
+{
+    Py_buffer pointer, column, data, order, place, to_pointer, to_column, to_data;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*w*w*w*", &pointer, &column, &data, &order,
+                          &place, &to_pointer, &to_column, &to_data))
+        return NULL;
+    const int32_t *start = pointer.buf, *j = column.buf, *row = order.buf;
+    const int32_t *to = place.buf;
+    const double *value = data.buf;
+    int32_t *starts = to_pointer.buf, *columns = to_column.buf;
+    double *values = to_data.buf;
+    Py_ssize_t n = order.len / (Py_ssize_t)sizeof(int32_t);
+    starts[0] = 0;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t i = 0; i < n; i++) {
+        int32_t at = starts[i], e = start[row[i]], end = start[row[i] + 1];
+        for (; e < end; e++, at++)
+            columns[at] = to[j[e]], values[at] = value[e];
+        starts[i + 1] = at;
+    }
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&pointer);
+    PyBuffer_Release(&column);
+    PyBuffer_Release(&data);
+    PyBuffer_Release(&order);
+    PyBuffer_Release(&place);
+    PyBuffer_Release(&to_pointer);
+    PyBuffer_Release(&to_column);
+    PyBuffer_Release(&to_data);
     Py_RETURN_NONE;
 }
 

@@ -675,7 +675,10 @@ static PyMethodDef methods[] = {
     {"keys_of_rows", keys_of_rows, METH_VARARGS, "Numbers and places as keys."},
     {"read_keys", read_keys, METH_VARARGS, "What the first of sorted keys say."},
     {"unite_relations", unite_relations, METH_VARARGS, "Edges of most pairs."},
+    {"unite_neighbors", unite_neighbors, METH_VARARGS, "Edges of few pairs."},
     {"mirror_edges", mirror_edges, METH_VARARGS, "Edges as a symmetric matrix."},
+    {"subtract_from_degrees", subtract_from_degrees, METH_VARARGS, "Laplacian."},
+    {"reorder_rows", reorder_rows, METH_VARARGS, "Rows and columns in an order."},
     {"label_pieces", label_pieces, METH_VARARGS, "Connected pieces, numbered."},
     {NULL, NULL, 0, NULL},
 };

@@ -51,7 +51,10 @@ PyObject *read_keys(PyObject *self, PyObject *args);
 
 /* In _edges.c. */
 PyObject *unite_relations(PyObject *self, PyObject *args);
+PyObject *unite_neighbors(PyObject *self, PyObject *args);
 PyObject *mirror_edges(PyObject *self, PyObject *args);
+PyObject *subtract_from_degrees(PyObject *self, PyObject *args);
+PyObject *reorder_rows(PyObject *self, PyObject *args);
 PyObject *label_pieces(PyObject *self, PyObject *args);
 
 #endif

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ._native import as_kind, loops
+from ._native import as_kind, loops, parts_of
 
 
 def mirror_edges(
@@ -39,23 +39,67 @@ def mirror_edges(
     return sp.csr_array((data, column, pointer), shape=(n, n))
 
 
+DENSE = 8
+"""A relation of more than this part of all pairs is put in a table of all pairs."""
+
+
 def unite_relations(
     n: int, row: np.ndarray, column: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """List the pairs of which either is the other's neighbour, source < target, sorted.
 
-    In a table of all pairs: for relations of many of them.
+    Rows ascend.
     """
-    table = np.zeros((n, n), dtype=bool)
     if loops() is None:
-        table[row, column] = True
-        table |= table.T
-        source, target = np.nonzero(np.triu(table, k=1))
+        key = np.minimum(row, column) * np.int64(n) + np.maximum(row, column)
+        key.sort()
+        first = np.ones(key.size, dtype=bool)
+        np.not_equal(key[1:], key[:-1], out=first[1:])
+        source, target = np.divmod(key[first], n)
         return source, target
     source, target = np.empty((2, row.size + 1), np.int64)
     relation = as_kind(row, np.int64), as_kind(column, np.int64)
-    count = loops().unite_relations(table, *relation, source, target, n)
+    if row.size > n * n // DENSE:
+        table = np.zeros((n, n), dtype=bool)
+        count = loops().unite_relations(table, *relation, source, target, n)
+    else:
+        count = loops().unite_neighbors(*relation, source, target, n)
     return source[:count], target[:count]
+
+
+def subtract_from_degrees(weights: sp.csr_array, degrees: np.ndarray) -> sp.csr_array:
+    """Return D - W of a sparse matrix, the diagonal stored."""
+    n, nnz = weights.shape[0], weights.nnz + weights.shape[0]
+    if not _is_narrow(weights, nnz) or not weights.has_canonical_format:
+        return (sp.diags_array(degrees) - weights).tocsr()
+    pointer, column = np.empty(n + 1, np.int32), np.empty(nnz, np.int32)
+    data = np.empty(nnz)
+    parts = *parts_of(weights), as_kind(degrees, np.float64)
+    count = loops().subtract_from_degrees(*parts, pointer, column, data)
+    return sp.csr_array((data[:count], column[:count], pointer), shape=weights.shape)
+
+
+def reorder(matrix: sp.csr_array, order: np.ndarray, place: np.ndarray) -> sp.csr_array:
+    """Return a matrix with its rows in an order, and column j at `place[j]`.
+
+    Entries of a row stay in the order they had: to sort them would take longer.
+    """
+    if not _is_narrow(matrix, matrix.nnz):
+        rows = matrix[order]
+        parts = rows.data, place[rows.indices], rows.indptr
+        return sp.csr_array(parts, shape=matrix.shape)
+    pointer, column = np.empty(order.size + 1, np.int32), np.empty(matrix.nnz, np.int32)
+    data = np.empty(matrix.nnz)
+    places = as_kind(order, np.int32), as_kind(place, np.int32)
+    loops().reorder_rows(*parts_of(matrix), *places, pointer, column, data)
+    return sp.csr_array((data, column, pointer), shape=matrix.shape)
+
+
+def _is_narrow(matrix: sp.csr_array, nnz: int) -> bool:
+    """Say whether the loops take a matrix: double precision, 32 bits an index."""
+    kinds = matrix.data.dtype, matrix.indices.dtype, matrix.indptr.dtype
+    narrow = kinds == (np.float64, np.int32, np.int32) and nnz < 2**31
+    return loops() is not None and narrow
 
 
 def label_pieces(

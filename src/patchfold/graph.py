@@ -17,16 +17,13 @@ import scipy.sparse as sp
 
 from ._arrays import Array, array_namespace
 from ._homes import is_tensor
-from ._native_edges import label_pieces, unite_relations
+from ._native_edges import label_pieces, subtract_from_degrees, unite_relations
 from ._types import EdgeList, Pairs
 from .exceptions import VanishingWeightsWarning, warn
 from .tensors import graph as on_device
 
 WEAK_WEIGHT = 1e-10
 """An edge weight below this part of the largest does not hold a graph together."""
-
-DENSE = 8
-"""A relation of more than this part of all pairs is put in a table of all pairs."""
 
 VANISHING = 500.0
 """Beyond this d²/t for every edge, exp(-d²/t) is close to the smallest numbers."""
@@ -39,15 +36,7 @@ def pairs_from_directed(n: int, row: Array, column: Array) -> Pairs:
         row, column = row[order], column[order]
     if is_tensor(row):
         return Pairs(n, *on_device.unique_edges(n, row, column), row, column)
-    if row.size > n * n // DENSE:
-        source, target = unite_relations(n, row, column)
-    else:
-        low, high = np.minimum(row, column), np.maximum(row, column)
-        key = low * np.int64(n) + high
-        key.sort()
-        first = np.ones(key.size, dtype=bool)
-        np.not_equal(key[1:], key[:-1], out=first[1:])
-        source, target = np.divmod(key[first], n)
+    source, target = unite_relations(n, row, column)
     return Pairs(n, source, target, row, column)
 
 
@@ -181,4 +170,4 @@ def laplacian(weights: Any) -> tuple[Any, Array]:
         matrix = -weights
         np.fill_diagonal(matrix, degrees - weights.diagonal())
         return matrix, degrees
-    return (sp.diags_array(degrees) - weights).tocsr(), degrees
+    return subtract_from_degrees(weights, degrees), degrees

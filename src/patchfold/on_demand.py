@@ -14,13 +14,8 @@ import numpy as np
 
 from ._blocks import fill_blocks
 from ._types import EdgeValues, Neighborhoods
-from .dissimilarity import (
-    arrays_of,
-    check_lengths,
-    compare_listed,
-    describe_patches,
-    get_dissimilarity,
-)
+from .dissimilarity import describe_patches, get_dissimilarity
+from .edge_lengths import arrays_of, check_lengths, compare_listed
 from .patches import Patches
 from .ragged import fit_neighborhoods
 

@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 
 from ._types import Neighborhoods, RaggedNeighborhoods
-from .dissimilarity import DISSIMILARITIES, compare_pairs
+from .dissimilarity import DISSIMILARITIES
+from .edge_lengths import compare_pairs
 from .ragged import fit_neighborhoods
 from .tangents import EXPLAINED
 

@@ -96,8 +96,8 @@ def _ours(
 ) -> Task:
     def task(n: int, n_jobs: int) -> Call:
         X = data(n)
-        model = make(n_neighbors=n_neighbors, n_jobs=n_jobs, **params)
-        return lambda: model.fit(X)
+        settings = {"n_neighbors": n_neighbors, "n_jobs": n_jobs, **params}
+        return lambda: make(**settings).fit(X)  # none keeps what another needs
 
     return task
 

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from .._types import EdgeValues, Neighborhoods, Pairs
 from .._validation import check_parameters
-from ..dissimilarity import MOST
+from ..edge_lengths import MOST
 from ..estimators._base import PatchEmbedding
 from ..exceptions import ClusterError
 from ..geodesics import cache_order

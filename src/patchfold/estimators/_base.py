@@ -27,7 +27,8 @@ from .._types import EdgeList, Links, Pairs
 from .._validation import check_magnitude, check_parameters, check_samples
 from .._working import working_on
 from ..connectivity import Components, join_components, weak_components
-from ..dissimilarity import compare_pairs, get_dissimilarity
+from ..dissimilarity import get_dissimilarity
+from ..edge_lengths import compare_pairs
 from ..graph import complete_graph, pairs_from_directed
 from ..labels import (
     apply_label_rule,
@@ -312,7 +313,13 @@ class PatchEmbedding(
             self._described = described
             begin_stage("edges", STAGES)
             values = compare_pairs(
-                dissimilarity, described, described, i, j, n_jobs=self.n_jobs
+                dissimilarity,
+                described,
+                described,
+                i,
+                j,
+                order=self._order_by_cell(),
+                n_jobs=self.n_jobs,
             )
         if rule.needs_euclidean:
             squared = hosted(squared_distances)(X, X, i, j, n_jobs=self.n_jobs)

@@ -13,12 +13,8 @@ from .._homes import is_tensor
 from .._memory import require_graph_memory
 from .._types import Links, Neighborhoods, RaggedNeighborhoods
 from ..cell_search import Cells, near_each_other
-from ..dissimilarity import (
-    Dissimilarity,
-    compare_pairs,
-    describe_patches,
-    get_dissimilarity,
-)
+from ..dissimilarity import Dissimilarity, describe_patches, get_dissimilarity
+from ..edge_lengths import compare_pairs
 from ..exceptions import DegeneratePatchWarning, SingularPatchError
 from ..neighbors import choose_search, find_neighbors, find_query_neighbors
 from ..on_demand import PatchesOnDemand
@@ -254,8 +250,8 @@ class PatchStage:
         """
         by_name = isinstance(self.dissimilarity, str) and dissimilarity.needs_gaussians
         even = isinstance(near, Neighborhoods) and self.include_center
-        if isinstance(self._search, Cells) and by_name and even and shared is None:
-            order = near_each_other(self._search, np.arange(self._train_X.shape[0]))
+        order = self._order_by_cell()
+        if order is not None and by_name and even and shared is None:
             try:
                 deferred = self._defer_patches(dissimilarity, near)
                 return deferred.describe_all(order, n_jobs=self.n_jobs)
@@ -266,6 +262,12 @@ class PatchStage:
         else:
             patches = self._fit_patches(dissimilarity, self._train_X, near, shared)
         return describe_patches(dissimilarity, patches, n_jobs=self.n_jobs)
+
+    def _order_by_cell(self) -> np.ndarray | None:
+        """Return the training samples cell by cell; None if there are no cells."""
+        if not isinstance(self._search, Cells):
+            return None
+        return near_each_other(self._search, np.arange(self._train_X.shape[0]))
 
     def _defer_patches(
         self, dissimilarity: Dissimilarity, near: Any

@@ -11,7 +11,7 @@ from .._homes import Home, home_of, is_tensor, move
 from .._memory import require_memory
 from .._types import EdgeList, Links
 from .._validation import Integer, Nothing, OneOf
-from ..geodesics import geodesics
+from ..geodesics import by_samples, geodesics
 from ..solvers.mds import classical_mds, place_by_geodesics, triangulate
 from ._base import PatchEmbedding
 
@@ -190,8 +190,8 @@ class PatchIsomap(PatchEmbedding):
         if self.landmarks_ is not None:
             between = between[:, self.landmarks_]
             if not is_tensor(self.geodesics_):
-                # By samples in memory: new ones read those of their neighbours.
-                self.geodesics_ = np.asfortranarray(self.geodesics_)
+                # New samples read those of their neighbours.
+                self.geodesics_ = by_samples(self.geodesics_, n_jobs=self.n_jobs)
         self._mds = classical_mds(
             between,
             self.n_components,

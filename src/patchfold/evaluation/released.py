@@ -33,7 +33,8 @@ from sklearn.neighbors import kneighbors_graph
 from sklearn.utils import check_array, column_or_1d
 
 from .._validation import Float, Fraction, Integer, Rule
-from ..dissimilarity import DISSIMILARITIES, compare_pairs
+from ..dissimilarity import DISSIMILARITIES
+from ..edge_lengths import compare_pairs
 from ..neighbors import resolve_n_neighbors
 from ..patches import Patches, fit_patches
 from ..solvers.arpack import arpack_eigenpairs

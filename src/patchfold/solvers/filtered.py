@@ -17,8 +17,9 @@ import scipy.sparse as sp
 from scipy.linalg import eigh, eigh_tridiagonal
 
 from .._blocks import map_blocks, tell_part
+from .._native_edges import reorder
 from .._native_vectors import WIDTH, orthogonalize, recur
-from ..geodesics import cache_order, in_order
+from ..geodesics import cache_order
 
 FEW = 1500
 """Up to this many rows Lanczos is as fast."""
@@ -125,7 +126,7 @@ def filtered_eigenpairs(
         if n <= MANY:
             return _iterate(_Step(matrix), n_components, null, tolerance, start)
         order, place = cache_order(matrix)
-        near = in_order(matrix, order, place)
+        near = reorder(matrix, order, place)
         step = _Step(near, n_jobs)
         values, vectors = _iterate(step, n_components, null[order], tolerance, start)
         return values, vectors[place]

@@ -111,8 +111,7 @@ def smallest_eigenpairs(
         return _on_device(matrix, n_components, null_vector, solver, seed)
     n = matrix.shape[0]
     null = null_vector / np.linalg.norm(null_vector)
-    size = float(abs(matrix).sum(axis=1).max()) or 1.0
-    matrix = _without_traces(matrix, size)
+    matrix, size = _without_traces(matrix)
     if is_dense(solver, n):
         values, vectors = _solve_dense(matrix, n_components, null, size)
     else:
@@ -164,18 +163,23 @@ def _on_device(
     return move(found, home)
 
 
-def _without_traces(matrix: Any, size: float) -> Any:
-    """Return the matrix with entries far below rounding as zeros.
+def _without_traces(matrix: Any) -> tuple[Any, float]:
+    """Return the matrix with entries far below rounding as zeros, and its size.
 
-    Products of the smallest numbers take a processor a hundred times as long.
+    Products of the smallest numbers take a processor a hundred times as long. The size
+    is the largest sum of the magnitudes in a row.
     """
     entries = matrix.data if sp.issparse(matrix) else matrix
-    trace = (np.abs(entries) < TRACE * size) & (entries != 0)
-    if not trace.any():
-        return matrix
-    data = np.where(trace, 0.0, entries)
-    if entries is matrix:
-        return data
+    magnitude = np.abs(entries)
+    every = magnitude if entries is matrix else _with_entries(matrix, magnitude)
+    size = float(every.sum(axis=1).max()) or 1.0
+    if not (magnitude < TRACE * size).any():
+        return matrix, size
+    data = np.where(magnitude < TRACE * size, 0.0, entries)
+    return (data if entries is matrix else _with_entries(matrix, data)), size
+
+
+def _with_entries(matrix: sp.csr_array, data: np.ndarray) -> sp.csr_array:
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
