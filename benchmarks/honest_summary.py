@@ -29,7 +29,7 @@ from posterior_ablation import choose_sets, group_of  # noqa: E402
 
 SUPERVISED = ("LDA", "NCA", "SPCA", "SUMAP")
 OTHERS = (
-    *("PCA", "ISOMAP", "LLE", "UMAP"),
+    *("PCA", "KPCA", "ISOMAP", "LLE", "HLLE", "LTSA", "UMAP"),
     *("ISOMAP-KL", "ELAP", "PELLE", "KLAP", "CAUCHY"),
 )
 
