@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,13 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+import patchfold
 from patchfold.cli import app
-from patchfold.cli._shared import Progress
+from patchfold.cli._shared import PARTS, Progress
 
 pexpect = pytest.importorskip("pexpect")
+
+SOURCE = Path(patchfold.__file__).parent
 
 PATIENCE = 120
 """Seconds; a busy machine takes long to import what the command needs."""
@@ -222,3 +226,13 @@ def test_the_stages_of_a_fit_are_counted_and_only_parts_have_a_time_left(drawn):
         advance(1, 1)
     (line,) = lines(bar)
     assert re.fullmatch(r"elap ━+ 1/1 0:00:17", line)
+
+
+def test_parts_of_a_bar_are_named_by_modules_that_work_in_blocks():
+    """A module that is renamed takes its part along."""
+    works = {
+        path.stem
+        for path in SOURCE.rglob("*.py")
+        if re.search(r"\b(map|fill)_blocks\(", path.read_text("utf-8"))
+    }
+    assert set(PARTS) - works == {"eigenvectors", "patch scores"}  # these tell it

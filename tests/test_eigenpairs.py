@@ -342,3 +342,13 @@ def test_the_unit_of_a_matrix_does_not_matter(unit):
     )
     expected = 2 - 2 * np.cos(np.pi * np.arange(1, 3) / n)
     np.testing.assert_allclose(values / unit, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["csr", "coo", "csc"])
+def test_traces_are_taken_out_and_nothing_else(kind):
+    table = np.diag([2.0, 1.0, 3.0]) - 1e-290 * (1 - np.eye(3))
+    found, size = spectral._without_traces(sp.csr_array(table).asformat(kind))
+    assert size == 3.0
+    np.testing.assert_array_equal(found.toarray(), np.diag([2.0, 1.0, 3.0]))
+    dense = np.diag([2.0, 1.0, 3.0])
+    assert spectral._without_traces(dense)[0] is dense  # zeros are no traces

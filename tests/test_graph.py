@@ -23,6 +23,7 @@ from patchfold.geodesics import geodesics
 from patchfold.graph import (
     complete_graph,
     edge_weights,
+    find_pieces,
     laplacian,
     pairs_from_directed,
 )
@@ -249,6 +250,20 @@ def test_geodesics_do_not_depend_on_blocks_or_threads(n_jobs, monkeypatch):
 
 
 # --- Weights --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr"])
+def test_the_laplacian_takes_every_sparse_format(kind):
+    table = np.array([[0.0, 1, 0], [2, 0, 1], [0, 5, 0]])  # as no graph has it
+    found, degrees = laplacian(sp.csr_array(table).asformat(kind))
+    np.testing.assert_array_equal(found.toarray(), np.diag(degrees) - table)
+
+
+@pytest.mark.parametrize("place", [-1, 3])
+def test_places_that_are_no_samples_are_refused(place):
+    """SciPy refuses them too, where nothing is compiled."""
+    with pytest.raises((IndexError, ValueError)):
+        find_pieces(3, np.array([0]), np.array([place]))
 
 
 def test_the_laplacian_is_degrees_less_weights():

@@ -1,5 +1,8 @@
 """Fits that overlap in several threads do not disturb each other."""
 
+import os
+import subprocess
+import sys
 import threading
 from functools import partial
 
@@ -61,3 +64,15 @@ def test_threads_start_no_threads_of_their_own():
 
     for threads in map_blocks(work, 8, 0, 2, step=1):
         assert len(set(threads)) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux pins processes")
+def test_a_process_that_is_pinned_later_counts_its_cores_anew():
+    code = (
+        "import os; from patchfold._blocks import count_threads as count; count(-1); "
+        "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); print(count(-1))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.split() == ["1"]

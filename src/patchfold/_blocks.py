@@ -7,6 +7,7 @@ results come back in order: that is why `n_jobs` cannot change a result.
 from __future__ import annotations
 
 import itertools
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -273,9 +274,15 @@ def count_threads(n_jobs: int | None) -> int:
         return effective_n_jobs(n_jobs)
 
 
-@cache
 def _count_cores() -> int:
-    """Count the cores this process may use; joblib reads files to know, each time."""
+    """Count the cores this process may use, as joblib does."""
+    allowed = getattr(os, "sched_getaffinity", lambda _: ())(0)
+    return _cores_under(os.environ.get("LOKY_MAX_CPU_COUNT"), frozenset(allowed))
+
+
+@cache
+def _cores_under(limit: str | None, allowed: frozenset[int]) -> int:
+    """Have joblib count, once: it reads files to know."""
     return cpu_count()
 
 

@@ -690,7 +690,7 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__loops(void)
 {
     PyObject *loops = PyModule_Create(&module);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 9) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 10) < 0)
         Py_CLEAR(loops);
     return loops;
 }

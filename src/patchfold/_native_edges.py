@@ -48,23 +48,44 @@ def unite_relations(
 ) -> tuple[np.ndarray, np.ndarray]:
     """List the pairs of which either is the other's neighbour, source < target, sorted.
 
-    Rows ascend.
+    Rows ascend, and nobody is a neighbour of itself.
     """
-    if loops() is None:
-        key = np.minimum(row, column) * np.int64(n) + np.maximum(row, column)
-        key.sort()
-        first = np.ones(key.size, dtype=bool)
-        np.not_equal(key[1:], key[:-1], out=first[1:])
-        source, target = np.divmod(key[first], n)
-        return source, target
-    source, target = np.empty((2, row.size + 1), np.int64)
-    relation = as_kind(row, np.int64), as_kind(column, np.int64)
+    table = None
     if row.size > n * n // DENSE:
         table = np.zeros((n, n), dtype=bool)
+    if loops() is None:
+        return _unite_in_arrays(n, row, column, table)
+    _check_places(n, row, column)
+    source, target = np.empty((2, row.size + 1), np.int64)
+    relation = as_kind(row, np.int64), as_kind(column, np.int64)
+    if table is not None:
         count = loops().unite_relations(table, *relation, source, target, n)
     else:
         count = loops().unite_neighbors(*relation, source, target, n)
     return source[:count], target[:count]
+
+
+def _unite_in_arrays(
+    n: int, row: np.ndarray, column: np.ndarray, table: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    if table is not None:
+        table[row, column] = True
+        table |= table.T
+        source, target = np.nonzero(np.triu(table, k=1))
+        return source, target
+    key = np.minimum(row, column) * np.int64(n) + np.maximum(row, column)
+    key.sort()
+    first = np.ones(key.size, dtype=bool)
+    np.not_equal(key[1:], key[:-1], out=first[1:])
+    source, target = np.divmod(key[first], n)
+    return source, target
+
+
+def _check_places(n: int, *places: np.ndarray) -> None:
+    """Refuse places that are none of 0 to n - 1: C would not notice."""
+    for which in places:
+        if which.size and not 0 <= which.min() <= which.max() < n:
+            raise IndexError(f"{which.min()} to {which.max()} of {n} samples")
 
 
 def subtract_from_degrees(weights: sp.csr_array, degrees: np.ndarray) -> sp.csr_array:
@@ -110,8 +131,12 @@ def label_pieces(
     Labels are in the order of the smallest sample of each.
     """
     if loops() is None:
+        degree = np.bincount(source, minlength=n) + np.bincount(target, minlength=n)
+        if n and 2 * degree.min() >= n - 1:  # a piece of n/2 samples has no such degree
+            return 1, np.zeros(n, dtype=np.int32)
         graph = sp.coo_array((np.ones(source.size), (source, target)), shape=(n, n))
         return connected_components(graph, directed=False)
+    _check_places(n, source, target)
     labels = np.empty(n, np.int32)
     edges = as_kind(source, np.int64), as_kind(target, np.int64)
     return loops().label_pieces(*edges, labels), labels

@@ -170,4 +170,4 @@ def laplacian(weights: Any) -> tuple[Any, Array]:
         matrix = -weights
         np.fill_diagonal(matrix, degrees - weights.diagonal())
         return matrix, degrees
-    return subtract_from_degrees(weights, degrees), degrees
+    return subtract_from_degrees(weights.tocsr(), degrees), degrees

@@ -257,7 +257,7 @@ PARTS = {
     "patches": "patches",
     "on_demand": "patches",
     "divergences": "patches",
-    "dissimilarity": "edges",
+    "edge_lengths": "edges",
     "geodesics": "paths",
     "mds": "coordinates",
     "eigenvectors": "eigenvectors",

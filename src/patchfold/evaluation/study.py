@@ -1,8 +1,9 @@
 """The honest study's records as rows of the papers' tables.
 
 The study runs every method on every set by most of the papers' metrics, so that most of
-their tables under an honest protocol need no runs of their own. What it lacks: four of
-the eight classifiers of ISOMAP-KL's tables 2 and 3, and what only Cauchy's table has.
+their tables under an honest protocol need no runs of their own. What it lacks is run
+under the paper's name: four of the eight classifiers of ISOMAP-KL's tables 2 and 3, and
+what only Cauchy's table has.
 """
 
 from __future__ import annotations

@@ -169,13 +169,16 @@ def _without_traces(matrix: Any) -> tuple[Any, float]:
     Products of the smallest numbers take a processor a hundred times as long. The size
     is the largest sum of the magnitudes in a row.
     """
+    matrix = matrix.tocsr() if sp.issparse(matrix) else matrix
     entries = matrix.data if sp.issparse(matrix) else matrix
     magnitude = np.abs(entries)
     every = magnitude if entries is matrix else _with_entries(matrix, magnitude)
     size = float(every.sum(axis=1).max()) or 1.0
-    if not (magnitude < TRACE * size).any():
+    trace = magnitude < TRACE * size
+    trace &= magnitude > 0
+    if not trace.any():
         return matrix, size
-    data = np.where(magnitude < TRACE * size, 0.0, entries)
+    data = np.where(trace, 0.0, entries)
     return (data if entries is matrix else _with_entries(matrix, data)), size
 
 
