@@ -244,7 +244,9 @@ def _write_picture(out: Path, points: list[Measurement]) -> None:
     time.set(xlabel="samples n", ylabel="seconds")
     memory.set(xlabel="samples n", ylabel="peak memory of the process, GiB")
     if points:
-        time.legend(frameon=False)
+        figure.legend(
+            *time.get_legend_handles_labels(), loc="outside upper center", ncols=3
+        )
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=150)
     write_bytes(out / "growth.png", picture.getvalue())
