@@ -309,7 +309,8 @@ class PatchEmbedding(
             begin_stage("edges", STAGES)
             values = compare(self._described, pairs)
         else:
-            described = self._describe_training(dissimilarity, near, shared)
+            order = self._order_by_cell()
+            described = self._describe_training(dissimilarity, near, order, shared)
             self._described = described
             begin_stage("edges", STAGES)
             values = compare_pairs(
@@ -318,7 +319,7 @@ class PatchEmbedding(
                 described,
                 i,
                 j,
-                order=self._order_by_cell(),
+                order=order,
                 n_jobs=self.n_jobs,
             )
         if rule.needs_euclidean:

@@ -241,7 +241,11 @@ class PatchStage:
         self._span = find_span(X) if wide else None
 
     def _describe_training(
-        self, dissimilarity: Dissimilarity, near: Any, shared: SharedStages | None
+        self,
+        dissimilarity: Dissimilarity,
+        near: Any,
+        order: np.ndarray | None,
+        shared: SharedStages | None,
     ) -> Any:
         """Describe the patches of all training samples.
 
@@ -250,7 +254,6 @@ class PatchStage:
         """
         by_name = isinstance(self.dissimilarity, str) and dissimilarity.needs_gaussians
         even = isinstance(near, Neighborhoods) and self.include_center
-        order = self._order_by_cell()
         if order is not None and by_name and even and shared is None:
             try:
                 deferred = self._defer_patches(dissimilarity, near)
