@@ -8,7 +8,7 @@ setup(
             "patchfold._loops",
             [
                 f"src/patchfold/_{name}.c"
-                for name in ("loops", "pairs", "edges", "vectors")
+                for name in ("loops", "pairs", "edges", "vectors", "search")
             ],
             depends=["src/patchfold/_loops.h"],
             # Roots of whole vectors: nobody asks errno after one of a negative number.

@@ -76,3 +76,9 @@ def edges_of(indices):
 
     n, k = indices.shape
     return pairs_from_directed(n, np.repeat(np.arange(n), k), indices.ravel())
+
+
+@pytest.fixture
+def in_arrays(monkeypatch):
+    """Return what takes the loops in C away for the rest of a test."""
+    return lambda: monkeypatch.setattr("patchfold._native._loops", None)

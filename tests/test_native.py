@@ -1,10 +1,9 @@
 """The loops in C compute what the arrays in their place do."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from loops import needs_loops
 
 import patchfold as pf
 from patchfold import _native, _native_edges, _native_pairs, _native_vectors
@@ -17,16 +16,6 @@ from patchfold.curvature import (
 from patchfold.divergences import compare_kl, describe_kl
 from patchfold.exact_search import search_all
 from patchfold.patches import Patches, fit_patches
-
-needs_loops = pytest.mark.skipif(
-    not _native.is_compiled(), reason="the loops in C were not compiled here"
-)
-
-
-@pytest.fixture
-def in_arrays(monkeypatch):
-    """Take the loops away for the rest of a test."""
-    return lambda: monkeypatch.setattr(_native, "_loops", None)
 
 
 def sparse_matrix(rng, n=90):
@@ -183,108 +172,6 @@ def test_a_symmetric_matrix_times_a_vector(in_arrays, n):
 def test_equal_columns_are_not_hidden():
     basis = _native_vectors.orthogonalize(np.ones((16, 8)))
     assert np.isnan(basis[:, 1:]).any()
-
-
-def cells_of(rng, n, m, n_cells):
-    X = rng.normal(size=(n, m))
-    middles = rng.normal(size=(n_cells, m))
-    label = rng.integers(0, n_cells - 1, n)  # the last stays empty
-    return X, _native.group_samples(X, label, middles)
-
-
-@pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_loops), False])
-def test_all_cells_hold_the_nearest(in_arrays, compiled):
-    rng = np.random.default_rng(2)
-    X, groups = cells_of(rng, 150, 3, 7)
-    queries = rng.normal(size=(40, 3))
-    if not compiled:
-        in_arrays()
-    found, squared = _native.search_cells(groups, queries, 7, 5)
-    exact = ((queries[:, None] - X) ** 2).sum(axis=2)
-    np.testing.assert_array_equal(
-        np.sort(found, axis=1), np.sort(np.argsort(exact, axis=1)[:, :5], axis=1)
-    )
-    listed = np.take_along_axis(exact, found, axis=1)
-    np.testing.assert_allclose(squared, listed, rtol=1e-4)
-
-
-@needs_loops
-@pytest.mark.parametrize("n_probes", [1, 2, 5])
-def test_near_cells_are_searched_alike(in_arrays, n_probes):
-    rng = np.random.default_rng(3)
-    _, groups = cells_of(rng, 300, 4, 12)
-    queries = rng.normal(size=(70, 4))
-    found = _native.search_cells(groups, queries, n_probes, 6)
-    in_arrays()
-    expected = _native.search_cells(groups, queries, n_probes, 6)
-    for ours, theirs in zip(found, expected, strict=True):
-        np.testing.assert_allclose(
-            np.sort(ours, axis=1), np.sort(theirs, axis=1), rtol=1e-4
-        )
-
-
-@needs_loops
-@pytest.mark.parametrize("n_probes", [1, 3, 6])
-def test_queries_choose_among_cells_near_to_their_own(in_arrays, n_probes):
-    rng = np.random.default_rng(6)
-    _, groups = cells_of(rng, 900, 4, 40)
-    queries = rng.normal(size=(600, 4))  # more than are searched for together
-    near = rng.permuted(np.tile(np.arange(40), (40, 1)), axis=1)[:, :6]
-    homes = _native.Homes(np.sort(rng.integers(0, 40, 600)), near.astype(np.int32))
-    found = _native.search_cells(groups, queries, n_probes, 5, homes)
-    in_arrays()
-    expected = _native.search_cells(groups, queries, n_probes, 5, homes)
-    for ours, theirs in zip(found, expected, strict=True):
-        np.testing.assert_allclose(
-            np.sort(ours, axis=1), np.sort(theirs, axis=1), rtol=1e-4
-        )
-
-
-def cut(array):
-    return array[:-1].copy()
-
-
-@needs_loops
-@pytest.mark.parametrize(
-    ("part", "damage"),
-    [
-        ("points", cut),
-        ("points", lambda points: points.astype(np.float64)),
-        ("centers", cut),
-        ("middles", cut),
-        ("starts", lambda starts: starts[::-1].copy()),
-        ("starts", lambda starts: starts + 1),
-        ("starts", lambda starts: starts[:0]),
-        ("starts", lambda starts: starts[None]),
-        ("middles", lambda middles: middles[0]),
-        ("samples", cut),
-    ],
-)
-def test_cells_that_c_would_read_beyond_are_refused(part, damage):
-    X, groups = cells_of(np.random.default_rng(8), 90, 2, 5)
-    broken = replace(groups, **{part: damage(getattr(groups, part))})
-    with pytest.raises(ValueError, match="damaged, or of another version"):
-        _native.search_cells(broken, X, 2, 3)
-
-
-@needs_loops
-@pytest.mark.parametrize(("cell", "near"), [(5, 0), (-1, 0), (0, 5), (0, -1)])
-def test_cells_that_do_not_exist_are_refused(cell, near):
-    X, groups = cells_of(np.random.default_rng(8), 90, 2, 5)
-    lists = np.full((5, 3), near, dtype=np.int32)
-    homes = _native.Homes(np.full(90, cell), lists)
-    with pytest.raises(ValueError, match="damaged, or of another version"):
-        _native.search_cells(groups, X, 2, 3, homes)
-
-
-@pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_loops), False])
-def test_cells_with_too_few_samples_say_so(in_arrays, compiled):
-    X, groups = cells_of(np.random.default_rng(4), 9, 2, 3)
-    if not compiled:
-        in_arrays()
-    found, squared = _native.search_cells(groups, X, 3, 12)
-    assert (np.sort(found, axis=1)[:, :3] == -1).all()
-    assert (np.sort(squared, axis=1)[:, 9:] == np.inf).all()
 
 
 @needs_loops

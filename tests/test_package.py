@@ -13,7 +13,13 @@ SOURCE = Path(patchfold.__file__).parent
 
 FLOORS = [
     {"exceptions", "tensors", "tensors.jacobi", "_files", "_native", "_version"},
-    {"_arrays", "_native_edges", "_native_pairs", "_native_vectors"},
+    {
+        "_arrays",
+        "_native_edges",
+        "_native_pairs",
+        "_native_search",
+        "_native_vectors",
+    },
     {"_homes", "_ranking", "tensors.devices", "tensors.kernels"},
     {"_validation", "tensors.graph", "tensors.paths", "tensors.search"},
     {"tensors.joining", "tensors.spectral", "tensors.tiles"},

@@ -33,6 +33,10 @@ typedef int64_t Longs __attribute__((vector_size(64), aligned(8)));
 /* For what is compiled with its caller, as the processor of that has it. */
 #define INLINE static inline __attribute__((always_inline))
 
+/* In _search.c. */
+PyObject *search_cells(PyObject *self, PyObject *args);
+PyObject *round_samples(PyObject *self, PyObject *args);
+
 /* In _vectors.c. */
 PyObject *recur(PyObject *self, PyObject *args);
 PyObject *orthogonalize(PyObject *self, PyObject *args);

@@ -10,8 +10,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from ._blocks import map_blocks
 from ._distances import Products, squared_distances_to
-from ._native import group_samples, is_compiled, search_cells
+from ._native import is_compiled
 from ._native_pairs import all_squared_gaps
+from ._native_search import group_samples, search_cells
 from ._ranking import TIE_BITS, first_of_each_row, in_rows, nearest_first
 from ._types import Neighborhoods
 

@@ -1,0 +1,281 @@
+"""Samples in cells, and the search for the nearest of them (`_search.c`).
+
+See `_native.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from ._native import aligned, as_kind, loops
+
+GROUP = 16
+"""Samples that the search in cells compares at once."""
+
+BEHIND = 3
+"""Groups that are read behind the last one, and must be there."""
+
+MANY_FEATURES = 4096
+"""Beyond this many, squared distances in whole numbers might not fit in 32 bits."""
+
+
+@dataclass(frozen=True)
+class WholeNumbers:
+    """Samples in whole numbers of 16 bits, which some processors compare faster.
+
+    Attributes
+    ----------
+    values : int16 array (g + BEHIND, ceil(m / 2), GROUP, 2)
+        As `Groups.points`, in the units of their cells, two features side by side.
+    sizes : int32 array (g + BEHIND, GROUP)
+        Their squared lengths; the largest number where there is no sample.
+    units : float64 array (c,)
+        Units of the cells; 0 where a cell has no extent, or one that squares to what
+        single precision cannot hold, and is compared otherwise.
+    """
+
+    values: np.ndarray
+    sizes: np.ndarray
+    units: np.ndarray
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Samples in cells, laid out for `search_cells`.
+
+    Attributes
+    ----------
+    points : float32 array (g + BEHIND, m, GROUP)
+        Samples from the centres of their cells, cell after cell, in groups of `GROUP`,
+        feature by feature; what fills the last group of a cell is infinite.
+    starts : int64 array (c + 1,)
+        At which group each cell begins.
+    middles : float64 array (c, m)
+        Centres of the cells.
+    centers : float32 array (ceil(c / GROUP) + BEHIND, m, GROUP)
+        The same, in groups.
+    samples : int64 array (g * GROUP,)
+        Which sample lies in which place; -1 for none.
+    whole : WholeNumbers or None
+        The same again; candidates only are found in them, not distances.
+    """
+
+    points: np.ndarray
+    starts: np.ndarray
+    middles: np.ndarray
+    centers: np.ndarray
+    samples: np.ndarray
+    whole: WholeNumbers | None = None
+
+
+def group_samples(X: np.ndarray, label: np.ndarray, middles: np.ndarray) -> Groups:
+    """Lay samples out by the cells that `label` puts them in."""
+    order = np.argsort(label, kind="stable")
+    counts = np.bincount(label, minlength=middles.shape[0])
+    n_groups = -(-counts // GROUP)
+    starts = np.concatenate([[0], np.cumsum(n_groups)])
+    within = np.arange(order.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    place = np.repeat(GROUP * starts[:-1], counts) + within
+    samples = np.full(GROUP * starts[-1], -1, dtype=np.int64)
+    samples[place] = order
+    points = np.full((samples.size, X.shape[1]), np.inf, dtype=np.float32)
+    points[place] = X[order] - middles[label[order]]
+    return Groups(
+        _in_groups(points),
+        starts.astype(np.int64),
+        np.ascontiguousarray(middles, dtype=np.float64),
+        _in_groups(middles),
+        samples,
+    )
+
+
+def with_whole_numbers(groups: Groups) -> Groups:
+    """Have samples in whole numbers as well, where the processor makes use of them.
+
+    The search then finds candidates, and distances to a unit or so: one part in 8,192
+    of a cell. Queries with neighbours within 64 units, or far from a cell, are compared
+    in single precision as before.
+    """
+    n_groups, m, _ = groups.points.shape
+    if loops() is None or m > MANY_FEATURES:
+        return groups
+    values = aligned(np.zeros((n_groups, -(-m // 2), GROUP, 2), dtype=np.int16))
+    sizes = np.full((n_groups, GROUP), np.iinfo(np.int32).max, dtype=np.int32)
+    units = np.zeros(groups.middles.shape[0])
+    useful = loops().round_samples(
+        groups.points, groups.starts, units, values, sizes, m
+    )
+    return replace(groups, whole=WholeNumbers(values, sizes, units) if useful else None)
+
+
+def _in_groups(points: np.ndarray) -> np.ndarray:
+    """Put samples in groups of `GROUP`, feature by feature."""
+    n, m = points.shape
+    filled = np.full(((-(-n // GROUP) + BEHIND) * GROUP, m), np.inf, dtype=np.float32)
+    filled[:n] = points
+    return aligned(filled.reshape(-1, GROUP, m).transpose(0, 2, 1))
+
+
+@dataclass(frozen=True)
+class Homes:
+    """Where queries lie, and which cells come into question there.
+
+    Attributes
+    ----------
+    cell : int array (q,)
+        The cell of each query.
+    near : int32 array (c, s)
+        Cells among which the queries in a cell choose; at least as many as they choose.
+    """
+
+    cell: np.ndarray
+    near: np.ndarray
+
+
+def search_cells(
+    groups: Groups,
+    queries: np.ndarray,
+    n_probes: int,
+    n_wanted: int,
+    homes: Homes | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the nearest samples of each query in the cells nearest to it.
+
+    Parameters
+    ----------
+    groups : Groups
+        The samples.
+    queries : float64 array (q, m)
+        Whose neighbours are wanted.
+    n_probes : int
+        How many cells are searched.
+    n_wanted : int
+        How many samples.
+    homes : Homes or None
+        Spares the queries the distances to most cells; None for those to all.
+
+    Returns
+    -------
+    sample : int64 array (q, n_wanted)
+        In no order; -1 where the cells hold too few.
+    squared : float32 array (q, n_wanted)
+        Squared distances, in single precision; infinite there.
+    """
+    queries = np.ascontiguousarray(queries, dtype=np.float64)
+    if loops() is None:
+        place, squared = _search_in_arrays(groups, queries, n_probes, n_wanted, homes)
+    else:
+        _check_layout(groups, queries, homes)
+        shape = queries.shape[0], n_wanted
+        place, squared = np.empty(shape, np.int32), np.empty(shape, np.float32)
+        cells = groups.points, groups.middles, groups.centers, groups.starts
+        none = np.empty((0, 0), np.int32)
+        whole = groups.whole or WholeNumbers(none, none, none)
+        rounded = whole.values, whole.sizes, whole.units
+        here, near = (none, none) if homes is None else (homes.cell, homes.near)
+        known = as_kind(here, np.int32), as_kind(near, np.int32)
+        found = place, squared
+        counts = groups.starts.size - 1, near.shape[1], n_probes, n_wanted
+        loops().search_cells(
+            queries, *cells, *rounded, *known, *found, queries.shape[1], *counts
+        )
+    return np.where(place < 0, -1, groups.samples[place]), squared
+
+
+def _check_layout(groups: Groups, queries: np.ndarray, homes: Homes | None) -> None:
+    """Refuse cells that are not laid out as they should be: C would not notice.
+
+    They may come from a file, so nothing about them is sure.
+    """
+    try:
+        fits = _is_laid_out(groups, queries) and _are_in(groups, queries, homes)
+    except (AttributeError, IndexError, TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise ValueError(
+            "the cells of the neighbour search are damaged, or of another version; fit "
+            "the model again."
+        )
+
+
+def _is_laid_out(groups: Groups, queries: np.ndarray) -> bool:
+    starts, (n_cells, m) = groups.starts, groups.middles.shape
+    n_groups, whole = starts[-1] + BEHIND, groups.whole
+    wanted = [
+        (groups.points, np.float32, (n_groups, m, GROUP)),
+        (groups.centers, np.float32, (-(-n_cells // GROUP) + BEHIND, m, GROUP)),
+        (groups.middles, np.float64, (n_cells, queries.shape[1])),
+        (starts, np.int64, (n_cells + 1,)),
+        (groups.samples, np.int64, (starts[-1] * GROUP,)),
+    ]
+    if whole is not None:
+        wanted += [
+            (whole.values, np.int16, (n_groups, -(-m // 2), GROUP, 2)),
+            (whole.sizes, np.int32, (n_groups, GROUP)),
+            (whole.units, np.float64, (n_cells,)),
+        ]
+    return (
+        all(
+            part.dtype == kind and part.shape == shape and part.flags.c_contiguous
+            for part, kind, shape in wanted
+        )
+        and starts[0] == 0
+        and bool((np.diff(starts) >= 0).all())
+    )
+
+
+def _are_in(groups: Groups, queries: np.ndarray, homes: Homes | None) -> bool:
+    """Say whether queries lie, and choose, among cells that are there."""
+    if homes is None or not homes.cell.size:
+        return True
+    n_cells = groups.starts.size - 1
+    least = min(homes.cell.min(), homes.near.min())
+    most = max(homes.cell.max(), homes.near.max())
+    sizes = homes.near.shape[0], homes.cell.size
+    return sizes == (n_cells, queries.shape[0]) and 0 <= least <= most < n_cells
+
+
+def _search_in_arrays(
+    groups: Groups,
+    queries: np.ndarray,
+    n_probes: int,
+    n_wanted: int,
+    homes: Homes | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Search cell after cell, all the queries that look into it at once."""
+    shape = queries.shape[0], n_wanted
+    place, squared = np.full(shape, -1), np.full(shape, np.inf, dtype=np.float32)
+    to_cells = _squared_to(queries, groups.middles)
+    if homes is not None:
+        far = np.ones_like(to_cells, dtype=bool)
+        np.put_along_axis(far, homes.near[homes.cell], False, axis=1)
+        to_cells[far] = np.inf
+    last = min(n_probes, to_cells.shape[1]) - 1
+    probed = to_cells <= np.partition(to_cells, last, axis=1)[:, last, None]
+    for cell, (start, stop) in enumerate(pairwise(groups.starts)):
+        rows = np.flatnonzero(probed[:, cell])
+        if not rows.size or start == stop:
+            continue
+        theirs = np.concatenate(groups.points[start:stop], axis=1).T
+        gaps = _squared_to(queries[rows] - groups.middles[cell], theirs)
+        places = np.broadcast_to(np.arange(GROUP * start, GROUP * stop), gaps.shape)
+        gaps = np.concatenate([squared[rows], gaps], axis=1)
+        places = np.concatenate([place[rows], places], axis=1)
+        kept = np.argpartition(gaps, n_wanted - 1, axis=1)[:, :n_wanted]
+        squared[rows] = np.take_along_axis(gaps, kept, axis=1)
+        place[rows] = np.take_along_axis(places, kept, axis=1)
+    place[np.isinf(squared)] = -1
+    return place, squared
+
+
+def _squared_to(queries: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return squared distances of all pairs in single precision."""
+    squared = np.zeros((queries.shape[0], points.shape[0]), dtype=np.float32)
+    for ours, theirs in zip(queries.T, points.T, strict=True):
+        with np.errstate(over="ignore"):  # infinitely far is far enough
+            gap = (ours[:, None] - theirs).astype(np.float32)
+            squared += gap * gap
+    return squared
