@@ -125,6 +125,39 @@ class TestFiltered:
         smallest_eigenpairs(sp.csr_array(matrix), 2, np.ones(800), seed=seed())
         assert calls
 
+    @pytest.mark.parametrize("scale", [1e-90, 1e-6, 1e90])
+    def test_its_single_precision_holds_any_scale(self, scale, monkeypatch):
+        n = 650
+        calls = count_calls(monkeypatch, "_from_above", "inverse_eigenpairs")
+        plain = smallest_eigenpairs(well_tied(n), 3, np.ones(n), seed=seed())
+        found = smallest_eigenpairs(scale * well_tied(n), 3, np.ones(n), seed=seed())
+        assert not calls
+        np.testing.assert_allclose(found[0], scale * plain[0], rtol=1e-9)
+        np.testing.assert_allclose(found[1], plain[1], atol=1e-7)
+
+    @pytest.mark.parametrize("degree", [1, 2, 3, 30])
+    def test_it_is_the_polynomial_of_chebyshev(self, degree):
+        n, cut, top = 120, 3.0, 40.0
+        matrix = well_tied(n)
+        block = np.linalg.qr(np.random.default_rng(1).normal(size=(n, 8)))[0]
+        eigenvalues, eigenvectors = np.linalg.eigh(matrix.toarray())
+        block[:, :3] += 5 * eigenvectors[:, :3]  # a few below the cut, the others above
+        values = np.einsum("ij,ij->j", block, matrix @ block) / (block**2).sum(axis=0)
+        assert ((values < cut) == (np.arange(8) < 3)).all()
+
+        def polynomial(value):
+            x = (np.asarray(value) - (top + cut) / 2) / ((top - cut) / 2)
+            return np.polynomial.chebyshev.Chebyshev.basis(degree)(x)
+
+        step = filtered._Step(matrix)
+        step.scale_to(top)
+        solved = values, block, matrix @ block - block * values
+        found = filtered._filter(step, solved, cut, top, degree)
+        lifted = eigenvectors * polynomial(eigenvalues) @ eigenvectors.T @ block
+        expected = lifted / polynomial(np.minimum(values, cut))
+        error = np.linalg.norm(found - expected, axis=0)
+        assert (error <= 1e-5 * np.linalg.norm(expected, axis=0)).all()
+
     def test_a_dense_matrix_is_left_to_lanczos(self, monkeypatch):
         n = 650
         calls = count_calls(monkeypatch, "lanczos_eigenpairs")

@@ -23,6 +23,13 @@ def sparse_matrix(rng, n=90):
     return sp.csr_array(np.triu(dense, 1) + np.triu(dense, 1).T)
 
 
+def in_a_ring(rng, n):
+    """Return a matrix of n rows with two entries each."""
+    indices = np.stack([np.roll(np.arange(n), 1), np.roll(np.arange(n), -1)], axis=1)
+    parts = rng.normal(size=2 * n), indices.ravel(), np.arange(0, 2 * n + 1, 2)
+    return sp.csr_array(parts, shape=(n, n))
+
+
 @needs_loops
 def test_paths(in_arrays):
     graph = sparse_matrix(np.random.default_rng(0))
@@ -34,17 +41,35 @@ def test_paths(in_arrays):
 
 @needs_loops
 @pytest.mark.parametrize("width", [8, 24])
-def test_a_step_of_a_recurrence(in_arrays, width):
+def test_a_product_with_a_few_vectors(in_arrays, width):
     rng = np.random.default_rng(1)
     matrix = sparse_matrix(rng)
-    now, before = rng.normal(size=(2, 90, width))
-    found, expected = before.copy(), before.copy()
-    step = slice(20, 70), (0.5, -2.0, 3.0)
-    _native_vectors.recur(matrix, now, found, *step)
+    vectors, image = rng.normal(size=(2, 90, width))
+    found, expected = image.copy(), image.copy()
+    _native_vectors.sparse_times(matrix, vectors, found, slice(20, 70))
     in_arrays()
-    _native_vectors.recur(matrix, now, expected, *step)
+    _native_vectors.sparse_times(matrix, vectors, expected, slice(20, 70))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_array_equal(found[:20], image[:20])
+    np.testing.assert_array_equal(found[70:], image[70:])
+
+
+@needs_loops
+@pytest.mark.parametrize(("width", "n"), [(8, 90), (24, 90), (8, 140_000)])
+def test_a_step_of_a_recurrence(in_arrays, width, n):
+    rng = np.random.default_rng(1)
+    matrix = sparse_matrix(rng) if n == 90 else in_a_ring(rng, n)
+    matrix = matrix.astype(np.float32)
+    now, before, added = rng.normal(size=(3, n, width)).astype(np.float32)
+    weights = rng.normal(size=(4, width)).astype(np.float32)
+    found, expected = before.copy(), before.copy()
+    rows = slice(20, n - 20)
+    _native_vectors.recur(matrix, now, found, added, rows, weights)
+    in_arrays()
+    _native_vectors.recur(matrix, now, expected, added, rows, weights)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(found[:20], before[:20])
+    np.testing.assert_array_equal(found[-20:], before[-20:])
 
 
 @needs_loops

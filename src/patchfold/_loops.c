@@ -334,7 +334,8 @@ static PyObject *squared_gaps(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"shortest_paths", shortest_paths, METH_VARARGS, "Paths from some samples."},
-    {"recur", recur, METH_VARARGS, "a S V + b V + c U into U, in some rows."},
+    {"sparse_times", sparse_times, METH_VARARGS, "S V, in some rows."},
+    {"recur", recur, METH_VARARGS, "S V a + V b + U c + R d into U, in some rows."},
     {"orthogonalize", orthogonalize, METH_VARARGS, "Orthogonal columns, in place."},
     {"take_out", take_out, METH_VARARGS, "What a vector has in common with rows."},
     {"multiply", multiply, METH_VARARGS, "The product of two matrices."},
@@ -367,7 +368,7 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__loops(void)
 {
     PyObject *loops = PyModule_Create(&module);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 12) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 13) < 0)
         Py_CLEAR(loops);
     return loops;
 }

@@ -38,6 +38,7 @@ PyObject *search_cells(PyObject *self, PyObject *args);
 PyObject *round_samples(PyObject *self, PyObject *args);
 
 /* In _vectors.c. */
+PyObject *sparse_times(PyObject *self, PyObject *args);
 PyObject *recur(PyObject *self, PyObject *args);
 PyObject *orthogonalize(PyObject *self, PyObject *args);
 PyObject *take_out(PyObject *self, PyObject *args);

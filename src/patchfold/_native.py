@@ -19,7 +19,7 @@ try:
 except ImportError:  # installed where nothing compiles
     _loops = None
 
-LAYOUT = 12
+LAYOUT = 13
 """Counts the ways in which the loops were called: older ones are not called at all."""
 
 if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
@@ -116,12 +116,14 @@ def can_read(matrix: sp.csr_array) -> bool:
     return _loops is not None and matrix.nnz < 2**31
 
 
-def parts_of(matrix: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def parts_of(
+    matrix: sp.csr_array, kind: Any = np.float64
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what a sparse matrix consists of, as the loops want it."""
     return (
         as_kind(matrix.indptr, np.int32),
         as_kind(matrix.indices, np.int32),
-        as_kind(matrix.data, np.float64),
+        as_kind(matrix.data, kind),
     )
 
 

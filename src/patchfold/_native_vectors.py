@@ -12,30 +12,48 @@ import scipy.sparse as sp
 from ._native import can_read, is_plain, loops, parts_of
 
 WIDTH = 8
-"""`recur`, `orthogonalize` and `multiply` take a multiple of so many columns."""
+"""Vectors that are taken together: blocks have a multiple of so many columns."""
 
 LENGTH = 16
 """`take_out` takes vectors whose length is a multiple of this."""
+
+
+def sparse_times(
+    matrix: sp.csr_array, vectors: np.ndarray, image: np.ndarray, rows: slice
+) -> None:
+    """Overwrite rows of an image by those of the matrix's product with vectors.
+
+    Both are C-contiguous, (n, k) of float64 with k a multiple of `WIDTH`.
+    """
+    if not can_read(matrix):
+        image[rows] = matrix[rows] @ vectors
+        return
+    ends = rows.start, rows.stop
+    loops().sparse_times(*parts_of(matrix), vectors, image, vectors.shape[1], *ends)
 
 
 def recur(
     matrix: sp.csr_array,
     now: np.ndarray,
     before: np.ndarray,
+    added: np.ndarray,
     rows: slice,
-    weights: tuple[float, float, float],
+    weights: np.ndarray,
 ) -> None:
-    """Overwrite rows of U, `before`, by a S V + b V + c U, where V is `now`.
+    """Overwrite rows of U, `before`, by S V a + V b + U c + R d.
 
-    Both are C-contiguous, (n, k) of float64 with k a multiple of `WIDTH`.
+    V is `now`, and R what is `added`. All are in single precision, and C-contiguous:
+    the matrix, the vectors (n, k) with k a multiple of `WIDTH`, and the weights (4, k)
+    of their columns.
     """
-    a, b, c = weights
     if not can_read(matrix):
         product = matrix[rows] @ now
-        before[rows] = a * product + b * now[rows] + c * before[rows]
+        parts = product, now[rows], before[rows], added[rows]
+        before[rows] = sum(w * part for w, part in zip(weights, parts, strict=True))
         return
+    entries = parts_of(matrix, np.float32)
     ends = rows.start, rows.stop
-    loops().recur(*parts_of(matrix), now, before, now.shape[1], *ends, a, b, c)
+    loops().recur(*entries, now, before, added, weights, now.shape[1], *ends)
 
 
 def orthogonalize(block: np.ndarray) -> np.ndarray:

@@ -5,6 +5,10 @@ the upper part of the spectrum and growing fast below it, then made orthogonal, 
 matrix is solved on what they span; what they do not reach is the upper part of the next
 round. Products with several vectors read the matrix once for all of them, which is what
 takes the time of Lanczos, and rows can be shared among threads.
+
+Single precision is enough for the polynomial, where only what it adds to a vector is
+computed: if M v = θ v + r, then T(M) v = T(θ) v + s with an s as small as r is, and
+rounding is a part of s, not of v.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from scipy.linalg import eigh, eigh_tridiagonal
 
 from .._blocks import map_blocks, tell_part
 from .._native_edges import reorder
-from .._native_vectors import WIDTH, orthogonalize, recur
+from .._native_vectors import WIDTH, orthogonalize, recur, sparse_times
 from ..geodesics import cache_order
 
 FEW = 1500
@@ -39,8 +43,11 @@ SETTLED = 0.75
 for the rest to be done in one go. A polynomial is 1 where the lower part begins, so one
 of twice the degree does more than two rounds."""
 
-GAIN = 1e8
-"""By how much a round may lift vectors: they still have to be told apart."""
+REACH = 1e4
+"""By how much a round may make residuals smaller: rounding leaves some 1e-5 of them."""
+
+LIFT = 1e30
+"""By how much a round may lift any vector: single precision ends at 1e38."""
 
 TRIED = 3
 """Rounds after which the pace is known."""
@@ -142,26 +149,40 @@ class _Step:
         self.n_jobs = n_jobs
         self.threaded = matrix.shape[0] > MANY
         self.done, self.expected = 0, float(8 * DEGREE)
+        self.top = 1.0
+        self.single = matrix
 
-    def __call__(
-        self, now: np.ndarray, before: np.ndarray, weights: tuple[float, float, float]
+    def scale_to(self, top: float) -> None:
+        """Have the matrix over its largest eigenvalue, in single precision."""
+        self.top = top
+        data = (self.matrix.data / top).astype(np.float32)
+        parts = data, self.matrix.indices, self.matrix.indptr
+        self.single = sp.csr_array(parts, shape=self.matrix.shape)
+
+    def recur(
+        self,
+        now: np.ndarray,
+        before: np.ndarray,
+        added: np.ndarray,
+        weights: np.ndarray,
     ) -> None:
-        """Overwrite U, `before`, by a M V + b V + c U."""
-
-        def work(rows: slice) -> None:
-            recur(self.matrix, now, before, rows, weights)
-
-        tell_part(PART, self.done, max(self.expected, self.done + 1.0))
-        if self.threaded:
-            map_blocks(work, now.shape[0], 0, self.n_jobs, step=ROWS)
-        else:
-            work(slice(0, now.shape[0]))
-        self.done += 1
+        """Overwrite U, `before`, as `_native_vectors.recur` does."""
+        self._share(lambda rows: recur(self.single, now, before, added, rows, weights))
 
     def product(self, vectors: np.ndarray) -> np.ndarray:
-        image = np.zeros_like(vectors)
-        self(vectors, image, (1.0, 0.0, 0.0))
+        """Return the product with the matrix itself."""
+        image = np.empty_like(vectors)
+        self._share(lambda rows: sparse_times(self.matrix, vectors, image, rows))
         return image
+
+    def _share(self, work: Callable[[slice], None]) -> None:
+        tell_part(PART, self.done, max(self.expected, self.done + 1.0))
+        n = self.matrix.shape[0]
+        if self.threaded:
+            map_blocks(work, n, 0, self.n_jobs, step=ROWS)
+        else:
+            work(slice(0, n))
+        self.done += 1
 
 
 def _iterate(
@@ -172,25 +193,21 @@ def _iterate(
     block: np.ndarray,
 ) -> Pairs:
     top = _largest_at_most(step.matrix.__matmul__, block[:, 0])
-    cut, degree = FIRST * top, DEGREE
+    step.scale_to(top)
+    cut, degree, wanted = FIRST * top, DEGREE, slice(n_components)
+    values, block, left = _solve_within(step, null, block)
     for rounds in range(ROUNDS):
-        block = _filter(step, _without(null, block), cut, top, degree)
-        block = orthogonalize(_without(null, block))
-        image = step.product(block)
-        small = block.T @ image
-        if not np.isfinite(small).all():
-            raise RuntimeError("the vectors are not independent")
-        values, turn = eigh((small + small.T) / 2)
-        block, image = block @ turn, image @ turn
-        wanted = slice(n_components)
-        residual = np.linalg.norm((image - block * values)[:, wanted], axis=0).max()
+        lifts = _pace(cut, top, 0.0)
+        degree = min(degree, int(np.arccosh(LIFT) / lifts) + 1)
+        block = _filter(step, (values, block, left), cut, top, degree)
+        values, block, left = _solve_within(step, null, block)
+        residual = np.linalg.norm(left[:, wanted], axis=0).max()
         last, cut = cut, float(values[-1])
         if residual <= tolerance:
             if cut <= UNRESOLVED * tolerance:
                 raise RuntimeError("too many eigenvalues are nearly zero to be told")
             return values[wanted], block[:, wanted]
-        gap = max((cut - values[n_components - 1]) / (top - cut), np.finfo(float).tiny)
-        pace = np.arccosh(1 + 2 * gap) or 2 * np.sqrt(gap)
+        pace = _pace(cut, top, values[n_components - 1])
         ahead = np.arccosh(residual / tolerance) / pace
         step.expected = step.done + ahead
         settled = cut > SETTLED * last
@@ -198,21 +215,79 @@ def _iterate(
         if not np.isfinite(residual) or (known and ahead > PRODUCTS):
             break
         if settled:
-            degree = max(DEGREE // 2, int(min(ahead, np.arccosh(GAIN) / pace)) + 1)
+            n_rounds = np.ceil(np.log(residual / tolerance) / np.log(REACH))
+            smaller = (residual / tolerance) ** (1 / n_rounds)
+            degree = max(DEGREE // 2, int(np.arccosh(smaller) / pace) + 1)
     raise RuntimeError(f"too many products are in sight at a residual of {residual:g}")
 
 
+def _pace(cut: float, top: float, value: float) -> float:
+    """Return by which power of e each degree lifts an eigenvalue over those above."""
+    gap = max((cut - value) / (top - cut), np.finfo(float).tiny)
+    return float(np.arccosh(1 + 2 * gap) or 2 * np.sqrt(gap))
+
+
+def _solve_within(
+    step: _Step, null: np.ndarray, block: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return eigenpairs of the matrix on what is spanned, and their residuals."""
+    block = orthogonalize(_without(null, block))
+    image = step.product(block)
+    small = block.T @ image
+    if not np.isfinite(small).all():
+        raise RuntimeError("the vectors are not independent")
+    values, turn = eigh((small + small.T) / 2)
+    block, image = block @ turn, image @ turn
+    return values, block, image - block * values
+
+
 def _filter(
-    step: _Step, block: np.ndarray, cut: float, top: float, degree: int
+    step: _Step,
+    solved: tuple[np.ndarray, np.ndarray, np.ndarray],
+    cut: float,
+    top: float,
+    degree: int,
 ) -> np.ndarray:
-    """Return T(M) V for the Chebyshev polynomial that is at most 1 on [cut, top]."""
+    """Return T(M) V, for the Chebyshev polynomial that is at most 1 on [cut, top].
+
+    V are vectors with values and residuals. Every column is divided by what T is at its
+    own value, or at the cut if that is above.
+    """
+    values, block, left = solved
     half, middle = (top - cut) / 2, (top + cut) / 2
-    before, now = block.copy(), np.zeros_like(block)
-    step(before, now, (1 / half, -middle / half, 0.0))
-    for _ in range(degree - 1):
-        step(now, before, (2 / half, -2 * middle / half, -1.0))
+    ratio, own = _divided((values - middle) / half, degree)
+    earlier, later = ratio[:-1], ratio[1:]
+    weights = np.stack(
+        [
+            2 * later * step.top / half,
+            -2 * later * middle / half,
+            -earlier * later,
+            2 * later * own[1:-1],
+        ],
+        axis=1,
+    ).astype(np.float32)
+    size = np.linalg.norm(left, axis=0)
+    size[size == 0] = 1
+    added = (left / size).astype(np.float32)
+    now, before = added * ratio[0].astype(np.float32), np.zeros_like(added)
+    for some in weights:
+        step.recur(now, before, added, some)
         before, now = now, before
-    return now
+    return block * own[-1] + now * (size / half)
+
+
+def _divided(x: np.ndarray, degree: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return T_k(y) / T_k+1(y), of all k < degree, and T_k(x) / T_k(y) up to it.
+
+    T_k are Chebyshev's polynomials, and y is x or -1, whichever is less. No x is beyond
+    1. From closed forms: T_k itself may be too large a number.
+    """
+    k = np.arange(degree + 1)[:, None]
+    rate = np.arccosh(np.maximum(-x, 1))
+    shrunk = np.exp(-2 * rate) ** k
+    ratio = -np.exp(-rate) * (1 + shrunk[:-1]) / (1 + shrunk[1:])
+    angle = np.arccos(np.clip(x, -1, 1))
+    return ratio, np.where(rate > 0, 1.0, (-1.0) ** k * np.cos(k * angle))
 
 
 def _without(null: np.ndarray, block: np.ndarray) -> np.ndarray:
