@@ -132,13 +132,15 @@ def distances(points, others):
     return np.linalg.norm(points[:, None] - others[None], axis=2)
 
 
-@pytest.mark.parametrize("kind", ["free", "dependent", "nearly", "one outlier"])
+@pytest.mark.parametrize(
+    "kind", ["free", "dependent", "close", "nearly", "one outlier"]
+)
 def test_distances_survive_the_change_of_coordinates(kind, wide):
     X = wide.copy()
     if kind == "dependent":
         X[10:] = wide[:10].repeat(2, axis=0) * np.linspace(1, 2, 20)[:, None]
-    elif kind == "nearly":
-        X[1::2] = X[::2] + 1e-9 * X[1::2]
+    elif kind in ("close", "nearly"):  # close enough, or too close for two rounds
+        X[1::2] = X[::2] + (1e-6 if kind == "close" else 1e-9) * X[1::2]
     elif kind == "one outlier":
         X[3] += 1e6
     span = find_span(X)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.blas import dtrsm
 
 ORTHOGONAL = 0.1
 """Inner products of a first basis up to this far from those of an orthonormal one are
@@ -30,13 +31,16 @@ class Span:
     mean : array (m,)
         Origin: the mean of the samples.
     basis : array (m, n - 1)
-        Orthonormal columns.
+        Columns that are nearly orthonormal.
+    turn : array (n - 1, n - 1)
+        What they are multiplied by to be so.
     samples : array (n, n)
         Coordinates of the samples. The last, across the basis, is 0.
     """
 
     mean: np.ndarray
     basis: np.ndarray
+    turn: np.ndarray
     samples: np.ndarray
 
     def locate(self, queries: np.ndarray) -> np.ndarray:
@@ -46,8 +50,8 @@ class Span:
         queries may be apart although it is equal.
         """
         gaps = queries - self.mean
-        along = gaps @ self.basis
-        gaps -= along @ self.basis.T
+        along = gaps @ self.basis @ self.turn
+        gaps -= along @ self.turn.T @ self.basis.T
         return np.column_stack([along, np.linalg.norm(gaps, axis=1)])
 
 
@@ -87,26 +91,28 @@ def find_span(X: np.ndarray) -> Span:
     """
     mean = X.mean(axis=0)
     gaps = X - mean
-    basis = _orthonormal(gaps[:-1])  # the last is minus the sum of the others
-    samples = np.zeros((X.shape[0], basis.shape[1] + 1))
-    samples[:, :-1] = gaps @ basis
-    return Span(mean, basis, samples)
+    basis, turn, upper = _factorize(gaps[:-1])
+    samples = np.zeros((X.shape[0], X.shape[0]))
+    samples[:-1, :-1] = upper.T
+    samples[-1] = -samples.sum(axis=0)  # gaps add up to nothing
+    return Span(mean, basis, turn, samples)
 
 
-def _orthonormal(rows: np.ndarray) -> np.ndarray:
-    """Return orthonormal columns that span these rows.
+def _factorize(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return B, T and an upper triangular R with rows = (B T R)ᵀ and B T orthonormal.
 
     By Cholesky's factorisation, twice: matrix products alone, several times as fast as
-    Householder's, and as exact while it goes well.
+    Householder's, and as exact while it goes well. The second round mends B by its
+    inner products, and leaves it as it is: it is large, T is not.
     """
-    basis = rows.T
     try:
-        for _ in range(2):
-            upper = np.linalg.cholesky(basis.T @ basis, upper=True)
-            basis = basis @ np.linalg.inv(upper)
-        # The second factor says how far from orthonormal the first round had ended.
-        if abs(upper - np.eye(upper.shape[0])).max() <= ORTHOGONAL:
-            return basis
+        first = np.linalg.cholesky(rows @ rows.T, upper=True)
+        basis = dtrsm(1.0, first, rows.T, side=1)
+        second = np.linalg.cholesky(basis.T @ basis, upper=True)
+        # It says how far from orthonormal the first round had ended.
+        if abs(second - np.eye(second.shape[0])).max() <= ORTHOGONAL:
+            return basis, np.linalg.inv(second), second @ first
     except np.linalg.LinAlgError:
         pass
-    return np.linalg.qr(rows.T)[0]
+    basis, upper = np.linalg.qr(rows.T)
+    return basis, np.eye(upper.shape[0]), upper
