@@ -8,7 +8,14 @@ setup(
             "patchfold._loops",
             [
                 f"src/patchfold/_{name}.c"
-                for name in ("loops", "pairs", "edges", "vectors", "search")
+                for name in (
+                    "loops",
+                    "pairs",
+                    "edges",
+                    "vectors",
+                    "search",
+                    "divergence",
+                )
             ],
             depends=["src/patchfold/_loops.h"],
             # Roots of whole vectors: nobody asks errno after one of a negative number.

@@ -1,5 +1,7 @@
 """The loops in C compute what the arrays in their place do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -70,6 +72,32 @@ def test_a_step_of_a_recurrence(in_arrays, width, n):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(found[:20], before[:20])
     np.testing.assert_array_equal(found[-20:], before[-20:])
+
+
+@needs_loops
+@pytest.mark.parametrize(
+    ("m", "n_left", "n_right"),
+    [(3, 1, 2), (5, 4, 4), (8, 3, 3), (9, 8, 4), (40, 15, 15), (47, 4, 9), (64, 1, 1)],
+)
+def test_kl_of_factored_pairs_is_that_of_arrays(m, n_left, n_right):
+    rng = np.random.default_rng(m)
+    X = rng.normal(size=(60, m))
+
+    def described(n_neighbors):
+        steps = 1 + rng.permuted(np.tile(np.arange(59), (60, 1)), axis=1)
+        near = (np.arange(60)[:, None] + steps[:, :n_neighbors]) % 60
+        patches = fit_patches(X, X, near, shrinkage=0.2)
+        return describe_kl(replace(patches, n_features=np.full(60, m + 100.0)))
+
+    left, right = described(n_left), described(n_right)
+    i, j = rng.integers(0, 60, (2, 200))
+    found = _native.kl_of_pairs(left, right, i, j)
+    assert left[1].shape[1] == n_left + 1
+    pairs = tuple(part[i] for part in left), tuple(part[j] for part in right)
+    np.testing.assert_allclose(found, compare_kl(*pairs), rtol=1e-10, atol=1e-10)
+    for place in range(7):  # arrays that end too soon are left to NumPy, which notices
+        short = (*right[:place], right[place][:-1], *right[place + 1 :])
+        assert _native.kl_of_pairs(left, short, i, j) is None
 
 
 @needs_loops

@@ -206,86 +206,6 @@ static PyObject *invert_packed(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* ---- KL of listed pairs of patches, without a copy of their matrices -------------- */
-
-#define AHEAD 1 /* pair */
-
-static inline void fetch(const double *values, Py_ssize_t count)
-{
-    for (Py_ssize_t k = 0; k < count; k += 64 / sizeof(double))
-        __builtin_prefetch(values + k);
-}
-
-EVERY_PROCESSOR
-static void kl_pairs(const double *mean_l, const double *cov_l, const double *inv_l,
-                     const double *mean_r, const double *cov_r, const double *inv_r,
-                     const int64_t *row, const int64_t *column, double *out,
-                     Py_ssize_t n_pairs, Py_ssize_t m, Py_ssize_t packed,
-                     double *outer)
-{
-    for (Py_ssize_t e = 0; e < n_pairs; e++) {
-        if (e + AHEAD < n_pairs) { /* asked for now, read from memory by then */
-            fetch(cov_r + column[e + AHEAD] * packed, packed);
-            fetch(inv_r + column[e + AHEAD] * packed, packed);
-        }
-        const double *mi = mean_l + row[e] * m, *mj = mean_r + column[e] * m;
-        const double *ci = cov_l + row[e] * packed, *cj = cov_r + column[e] * packed;
-        const double *pi = inv_l + row[e] * packed, *pj = inv_r + column[e] * packed;
-        double *gap = outer + packed + N_DOUBLES, total = 0;
-        Doubles sums = {0}, squares = {0};
-        Py_ssize_t k = 0;
-        for (Py_ssize_t f = 0; f < m; f++)
-            gap[f] = mi[f] - mj[f];
-        if (packed == m)
-            for (Py_ssize_t f = 0; f < m; f++)
-                outer[f] = gap[f] * gap[f];
-        else /* by eights: what is beyond a row, the next one overwrites */
-            for (Py_ssize_t f = 0; f < m; k += m - f++)
-                for (Py_ssize_t g = f; g < m; g += N_DOUBLES)
-                    *(Doubles *)(outer + k + g - f) = gap[f] * *(Doubles *)(gap + g);
-        for (k = 0; k + N_DOUBLES <= packed; k += N_DOUBLES) {
-            Doubles here = *(const Doubles *)(pi + k), there = *(const Doubles *)(pj + k);
-            Doubles apart = *(const Doubles *)(ci + k) - *(const Doubles *)(cj + k);
-            sums += apart * (there - here);
-            squares += *(const Doubles *)(outer + k) * (here + there);
-        }
-        sums += squares;
-        for (; k < packed; k++)
-            total += (ci[k] - cj[k]) * (pj[k] - pi[k]) + outer[k] * (pi[k] + pj[k]);
-        for (int l = 0; l < N_DOUBLES; l++)
-            total += sums[l];
-        out[e] = total > 0 || isnan(total) ? total / 4 : 0.0;
-    }
-}
-
-static PyObject *kl_of_pairs(PyObject *self, PyObject *args)
-{
-    Py_buffer part[6], row, column, out;
-    Py_ssize_t m, packed;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*y*w*nn", &part[0], &part[1], &part[2],
-                          &part[3], &part[4], &part[5], &row, &column, &out, &m,
-                          &packed))
-        return NULL;
-    double *outer = calloc((size_t)(packed + m + 2 * N_DOUBLES), sizeof(double));
-    if (outer != NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        kl_pairs(part[0].buf, part[1].buf, part[2].buf, part[3].buf, part[4].buf,
-                 part[5].buf, row.buf, column.buf, out.buf,
-                 row.len / (Py_ssize_t)sizeof(int64_t), m, packed, outer);
-        Py_END_ALLOW_THREADS
-    }
-    int room = outer != NULL;
-    free(outer);
-    for (int k = 0; k < 6; k++)
-        PyBuffer_Release(&part[k]);
-    PyBuffer_Release(&row);
-    PyBuffer_Release(&column);
-    PyBuffer_Release(&out);
-    if (!room)
-        return PyErr_NoMemory();
-    Py_RETURN_NONE;
-}
-
 /* ---- Squared distances of listed pairs, without a copy of their rows --------------- */
 
 #define GAPS_AHEAD 8 /* pairs: their rows lie all over memory */
@@ -341,6 +261,8 @@ static PyMethodDef methods[] = {
     {"multiply", multiply, METH_VARARGS, "The product of two matrices."},
     {"symmetric_times", symmetric_times, METH_VARARGS, "A matrix times a vector."},
     {"invert_packed", invert_packed, METH_VARARGS, "Inverses of packed matrices."},
+    {"kl_of_factored_pairs", kl_of_factored_pairs, METH_VARARGS,
+     "KL of listed pairs of patches that have factors."},
     {"kl_of_pairs", kl_of_pairs, METH_VARARGS, "Symmetrised KL of listed pairs."},
     {"squared_gaps", squared_gaps, METH_VARARGS, "Squared distances of pairs."},
     {"search_cells", search_cells, METH_VARARGS, "Nearest samples in near cells."},
@@ -368,7 +290,7 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__loops(void)
 {
     PyObject *loops = PyModule_Create(&module);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 13) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 14) < 0)
         Py_CLEAR(loops);
     return loops;
 }

@@ -33,6 +33,23 @@ typedef int64_t Longs __attribute__((vector_size(64), aligned(8)));
 /* For what is compiled with its caller, as the processor of that has it. */
 #define INLINE static inline __attribute__((always_inline))
 
+/* Eights are passed in other registers where there is no AVX-512: inlined always. */
+INLINE double total(Doubles v)
+{
+    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+}
+
+/* Ask for numbers that are read soon. */
+INLINE void fetch(const double *values, Py_ssize_t count)
+{
+    for (Py_ssize_t k = 0; k < count; k += 64 / sizeof(double))
+        __builtin_prefetch(values + k);
+}
+
+/* In _divergence.c. */
+PyObject *kl_of_pairs(PyObject *self, PyObject *args);
+PyObject *kl_of_factored_pairs(PyObject *self, PyObject *args);
+
 /* In _search.c. */
 PyObject *search_cells(PyObject *self, PyObject *args);
 PyObject *round_samples(PyObject *self, PyObject *args);

@@ -19,7 +19,7 @@ try:
 except ImportError:  # installed where nothing compiles
     _loops = None
 
-LAYOUT = 13
+LAYOUT = 14
 """Counts the ways in which the loops were called: older ones are not called at all."""
 
 if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
@@ -99,16 +99,35 @@ def kl_of_pairs(
 ) -> np.ndarray | None:
     """Return what `divergences.compare_kl` does of listed pairs; None if it must do it.
 
-    Patches are (mean, Σ packed, Σ⁻¹ packed) in float64. They are read where they are:
-    to copy them for every pair is what takes the time of `compare_kl`.
+    Patches are described in float64, by packed matrices or by factors. They are read
+    where they are: to copy them for every pair is what takes the time of `compare_kl`.
     """
     parts = (*left, *right)
-    if _loops is None or len(parts) != 6 or not all(map(is_plain, parts)):
+    fit = _fit_together(left) and _fit_together(right) and len(left) == len(right)
+    if _loops is None or not fit or left[0].shape[1] != right[0].shape[1]:
         return None
     values = np.empty(row.size)
     pairs = as_kind(row, np.int64), as_kind(column, np.int64)
-    _loops.kl_of_pairs(*parts, *pairs, values, left[0].shape[1], left[1].shape[1])
+    m, size, other = left[0].shape[1], left[1].shape[1], right[1].shape[1]
+    if len(left) != 3:
+        _loops.kl_of_factored_pairs(*parts, *pairs, values, m, size, other)
+    elif size == other:
+        _loops.kl_of_pairs(*parts, *pairs, values, m, size)
+    else:  # one is diagonal
+        return None
     return values
+
+
+def _fit_together(description: tuple[Any, ...]) -> bool:
+    """Say whether arrays are patches as KL describes them: C would not notice."""
+    if not all(map(is_plain, description)) or description[0].ndim != 2:
+        return False
+    n, m = description[0].shape
+    rank = description[1].shape[1] if description[1].ndim > 1 else 0
+    shapes = [part.shape for part in description[1:]]
+    if len(description) == 3:
+        return rank in (m, m * (m + 1) // 2) and shapes == [(n, rank)] * 2
+    return shapes == [(n, rank, m), (n, rank, rank), (n,), (n,), (n,), (n,)]
 
 
 def can_read(matrix: sp.csr_array) -> bool:

@@ -2,12 +2,6 @@
 
 #include "_loops.h"
 
-/* Inlined always: eights are passed in other registers where there is no AVX-512. */
-INLINE double total(Doubles v)
-{
-    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
-}
-
 /* ---- Sparse matrix times a few vectors --------------------------------------------- */
 
 EVERY_PROCESSOR
