@@ -34,7 +34,7 @@ from patchfold.evaluation.honest import honest_split
 from patchfold.evaluation.scoring import fill_and_scale
 from patchfold.metrics import continuity, trustworthiness
 from patchfold.neighbors import find_neighbors
-from patchfold.patches import RunningPatches, mean_variance
+from patchfold.patches import fit_patches, mean_variance
 
 SIZES = (4, 6, 9, 13, 19, 28, 40)
 SAMPLES, FEATURES = range(100, 321), range(2, 101)
@@ -63,8 +63,7 @@ def of_patches(X: np.ndarray, sizes: list[int]) -> dict[str, list[float]]:
     kl = get_dissimilarity("kl")
     settings = {"shrinkage": 0.1, "ridge": 1e-6, "variance": mean_variance(X)}
     own = np.arange(len(X))
-    running = RunningPatches(X, indices, include_center=True)
-    fitted = [running.fit(k, **settings) for k in sizes]
+    fitted = [fit_patches(X, X, indices[:, :k], **settings) for k in sizes]
     described = [
         kl.describe(replace(p, dense=p.covariance, factor=None)) for p in fitted
     ]

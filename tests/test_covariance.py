@@ -12,7 +12,7 @@ from sklearn.covariance import OAS, LedoitWolf, ShrunkCovariance
 import patchfold as pf
 from patchfold.exceptions import DegeneratePatchWarning, SingularPatchError
 from patchfold.neighbors import find_neighbors
-from patchfold.patches import RunningPatches, fit_patches, mean_variance
+from patchfold.patches import fit_patches, mean_variance
 from patchfold.robust import robust_points
 
 RULES = {"oas": OAS, "ledoit_wolf": LedoitWolf}
@@ -339,32 +339,19 @@ over_options = pytest.mark.parametrize(
 
 @over_options
 @pytest.mark.parametrize("include_center", [True, False])
-def test_growing_patches_are_those_of_separate_fits(options, include_center):
+@pytest.mark.parametrize("k", [3, 5, 6, 7, 12])
+def test_patches_that_keep_their_points_are_no_others(options, include_center, k):
     X = data(m=6)
-    indices = find_neighbors(X, 12).indices
-    settings = {**options, "ridge": 1e-3, "variance": 2.0}
-    running = RunningPatches(X, indices, include_center=include_center)
-    for k in (3, 5, 6, 7, 12):
-        for keep_points in (False, True):
-            grown = running.fit(k, keep_points=keep_points, **settings)
-            alone = fit_patches(
-                X,
-                X,
-                indices[:, :k],
-                include_center=include_center,
-                keep_points=keep_points,
-                **settings,
-            )
-            np.testing.assert_allclose(grown.mean, alone.mean, rtol=1e-10)
-            np.testing.assert_allclose(
-                grown.covariance, alone.covariance, rtol=1e-7, atol=1e-9
-            )
-            assert (grown.points is None) == (not keep_points)
-            if keep_points:
-                expected = points_of(X, indices[:, :k], include_center)
-                np.testing.assert_array_equal(grown.points, expected)
-            if options["n_directions"] is not None:
-                np.testing.assert_array_equal(grown.n_directions, alone.n_directions)
+    indices = find_neighbors(X, k).indices
+    settings = {**options, "include_center": include_center, "ridge": 1e-3}
+    kept = fit_patches(X, X, indices, keep_points=True, **settings)
+    plain = fit_patches(X, X, indices, **settings)
+    np.testing.assert_allclose(kept.mean, plain.mean, rtol=1e-10)
+    np.testing.assert_allclose(kept.covariance, plain.covariance, rtol=1e-7, atol=1e-9)
+    np.testing.assert_array_equal(kept.points, points_of(X, indices, include_center))
+    assert plain.points is None
+    if options["n_directions"] is not None:
+        np.testing.assert_array_equal(kept.n_directions, plain.n_directions)
 
 
 @over_options

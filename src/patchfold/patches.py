@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
 from ._arrays import Array, add_to_diagonals, array_namespace, identity_like
-from ._blocks import fill_blocks, map_blocks
+from ._blocks import fill_blocks
 from ._native_pairs import moments_of_patches
 from .covariance import CovarianceModel, Shapes
 from .exceptions import DegeneratePatchWarning, SingularPatchError, warn
@@ -266,88 +265,6 @@ def _assemble(
         n_features=n_features,
         **{kind: shapes.matrices},
     )
-
-
-class RunningPatches:
-    """Patches of one training set for one K after another, each from the last.
-
-    With the neighbours sorted by distance, the patches of a larger K are those of a
-    smaller one and a few points more: sums of differences from their first point, and
-    of the outer products, only grow. What `fit_patches` would give, to rounding.
-
-    Parameters
-    ----------
-    X : array (n, m)
-        Training samples.
-    indices : int array (n, K)
-        Neighbours for the largest K, nearest first.
-    include_center : bool
-        Whether a sample is a point of its own patch.
-    """
-
-    def __init__(self, X: Array, indices: Array, *, include_center: bool) -> None:
-        xp = array_namespace(X)
-        self._X, self._indices, self._reached = X, indices, 0
-        self._include_center = include_center
-        self._first = X if include_center else xp.take(X, indices[:, 0], axis=0)
-        self._sums = xp.zeros_like(X)
-        self._products: Array = None
-
-    def fit(
-        self, n_neighbors: int, *, n_jobs: int | None = None, **settings: Any
-    ) -> Patches:
-        """Return the patches for `n_neighbors`, which must not fall between calls.
-
-        `settings` are those of `fit_patches`. What sums do not tell (robust or diagonal
-        covariances, "ledoit_wolf", the points themselves) is fitted anew.
-        """
-        n_points = n_neighbors + int(self._include_center)
-        keep_points = settings.pop("keep_points", False)
-        model = CovarianceModel(**settings)
-        if n_points <= self._X.shape[1] or keep_points or model.needs_points:
-            return fit_patches(
-                self._X,
-                self._X,
-                self._indices[:, :n_neighbors],
-                include_center=self._include_center,
-                keep_points=keep_points,
-                n_jobs=n_jobs,
-                **settings,
-            )
-        self._grow(n_neighbors, n_jobs)
-        xp = array_namespace(self._X)
-        outer = self._sums[:, :, None] * self._sums[:, None, :] / n_points
-        covariance = (self._products - outer) / max(n_points - 1, 1)
-        total = xp.sum(xp.linalg.diagonal(covariance), axis=1)
-        warn_if_degenerate(total, n_points)
-        mean = self._first + self._sums / n_points
-        shapes = model.of_covariances(covariance, total, n_points)
-        return _assemble(self._X, mean, shapes, model, n_points)
-
-    def _grow(self, n_neighbors: int, n_jobs: int | None) -> None:
-        """Add the neighbours up to `n_neighbors` to the sums."""
-        if n_neighbors < self._reached:
-            raise ValueError(
-                f"n_neighbors={n_neighbors} is below the {self._reached} already "
-                "reached; ask for growing numbers."
-            )
-        xp = array_namespace(self._X)
-        n, m = self._X.shape
-        new = self._indices[:, self._reached : n_neighbors]
-        n_new = new.shape[1]
-
-        def add(block: slice) -> tuple[Array, Array]:
-            flat = xp.reshape(new[block, :], (-1,))
-            points = xp.reshape(xp.take(self._X, flat, axis=0), (-1, n_new, m))
-            gap = points - self._first[block, :][:, None, :]
-            return xp.sum(gap, axis=1), xp.matmul(xp.matrix_transpose(gap), gap)
-
-        parts = map_blocks(add, n, 8 * (3 * n_new * m + m * m), n_jobs)
-        sums, products = (xp.concat(part) for part in zip(*parts, strict=True))
-        self._sums = self._sums + sums
-        first = self._products is None
-        self._products = products if first else self._products + products
-        self._reached = n_neighbors
 
 
 def warn_if_degenerate(total: Array, n_points: int) -> None:

@@ -1,14 +1,13 @@
 """One data set, many neighbourhood sizes: fits that share what does not change.
 
-Every paper tunes K. A sweep searches neighbours once, at the largest K, and grows the
-patches of each K from those of the last.
+Every paper tunes K. A sweep searches neighbours once, at the largest K, and fits
+several sizes at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from threading import Condition
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +18,6 @@ from ._blocks import map_ahead
 from ._homes import is_tensor
 from ._types import EdgeValues, Neighborhoods, Pairs
 from .neighbors import choose_search, find_neighbors, resolve_n_neighbors
-from .patches import Patches, RunningPatches
 
 Model = TypeVar("Model", bound=Any)
 
@@ -32,8 +30,6 @@ class SharedStages:
     ----------
     neighbors : Neighborhoods
         Of all samples, for the largest K.
-    patches : PatchesInTurn or None
-        Those of the sizes one after another.
     search : object
         What the neighbours were searched with.
     compare : callable or None
@@ -41,7 +37,6 @@ class SharedStages:
     """
 
     neighbors: Neighborhoods
-    patches: PatchesInTurn | None = None
     search: Any = None
     compare: Callable[[Any, Pairs], EdgeValues] | None = None
 
@@ -100,11 +95,7 @@ def fit_sweep(
         estimator.neighbors_algorithm, samples, counts[-1], n_jobs=n_jobs
     )
     found = find_neighbors(samples, counts[-1], algorithm=search, n_jobs=n_jobs)
-    patches = PatchesInTurn(
-        RunningPatches(samples, found.indices, include_center=estimator.include_center),
-        counts,
-    )
-    shared = SharedStages(found, patches, search)
+    shared = SharedStages(found, search)
 
     def check(count: int) -> tuple[Model, tuple[Any, ...]]:
         model = clone(estimator).set_params(n_neighbors=count)
@@ -112,42 +103,7 @@ def fit_sweep(
 
     def fit(checked: tuple[Model, tuple[Any, ...]]) -> Model:
         model, arguments = checked
-        try:
-            return model._fit_checked(*arguments, shared)
-        finally:
-            patches.pass_on(model.n_neighbors_)
+        return model._fit_checked(*arguments, shared)
 
     # scikit-learn's checks change the filters of warnings, which threads share: here.
     yield from map_ahead(fit, map(check, counts), n_jobs)
-
-
-class PatchesInTurn:
-    """Running patches that several fits ask for at once: the smaller K goes first.
-
-    Parameters
-    ----------
-    patches : RunningPatches
-        What they ask for.
-    counts : list of int
-        The K of all fits, ascending. Fits begin in this order.
-    """
-
-    def __init__(self, patches: RunningPatches, counts: list[int]) -> None:
-        self._patches = patches
-        self._ahead = set(counts)
-        self._changed = Condition()
-
-    def fit(self, n_neighbors: int, **settings: Any) -> Patches:
-        """Return what `RunningPatches.fit` does, once no smaller K can still ask."""
-        with self._changed:
-            self._changed.wait_for(lambda: n_neighbors == min(self._ahead))
-            try:
-                return self._patches.fit(n_neighbors, **settings)
-            finally:
-                self.pass_on(n_neighbors)
-
-    def pass_on(self, n_neighbors: int) -> None:
-        """Say that the fit of this K has its patches, or will not ask for any."""
-        with self._changed:
-            self._ahead.discard(n_neighbors)
-            self._changed.notify_all()

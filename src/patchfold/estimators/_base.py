@@ -310,7 +310,7 @@ class PatchEmbedding(
             values = compare(self._described, pairs)
         else:
             order = self._order_by_cell()
-            described = self._describe_training(dissimilarity, near, order, shared)
+            described = self._describe_training(dissimilarity, near, order)
             self._described = described
             begin_stage("edges", STAGES)
             values = compare_pairs(

@@ -180,7 +180,6 @@ class PatchStage:
         dissimilarity: Dissimilarity,
         centers: np.ndarray,
         near: Neighborhoods | RaggedNeighborhoods | None,
-        shared: SharedStages | None = None,
     ) -> Patches:
         """Fit the patches of training or new samples, from training neighbours."""
         if not dissimilarity.needs_gaussians:
@@ -200,12 +199,6 @@ class PatchStage:
             own = centers is X
             X = self._span.samples
             centers = X if own else self._span.locate(centers)
-        elif (
-            shared is not None
-            and shared.patches is not None
-            and isinstance(near, Neighborhoods)
-        ):
-            return shared.patches.fit(near.indices.shape[1], **settings)
         return fit_neighborhoods(
             centers,
             X,
@@ -245,7 +238,6 @@ class PatchStage:
         dissimilarity: Dissimilarity,
         near: Any,
         order: np.ndarray | None,
-        shared: SharedStages | None,
     ) -> Any:
         """Describe the patches of all training samples.
 
@@ -254,7 +246,7 @@ class PatchStage:
         """
         by_name = isinstance(self.dissimilarity, str) and dissimilarity.needs_gaussians
         even = isinstance(near, Neighborhoods) and self.include_center
-        if order is not None and by_name and even and shared is None:
+        if order is not None and by_name and even:
             try:
                 deferred = self._defer_patches(dissimilarity, near)
                 return deferred.describe_all(order, n_jobs=self.n_jobs)
@@ -263,7 +255,7 @@ class PatchStage:
                     warnings.simplefilter("ignore", DegeneratePatchWarning)
                     patches = self._fit_patches(dissimilarity, self._train_X, near)
         else:
-            patches = self._fit_patches(dissimilarity, self._train_X, near, shared)
+            patches = self._fit_patches(dissimilarity, self._train_X, near)
         return describe_patches(dissimilarity, patches, n_jobs=self.n_jobs)
 
     def _order_by_cell(self) -> np.ndarray | None:
