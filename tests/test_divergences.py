@@ -572,3 +572,16 @@ def test_pairs_of_any_array_library_are_walked(name):
     np.testing.assert_allclose(
         np.asarray(found) ** 2, expected**2, rtol=1e-10, atol=1e-14
     )
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("scale", [1e-140, 1e-100, 1e100, 1e140])
+@pytest.mark.parametrize("m", [4, 30, 150])  # packed, factored, wide
+def test_kl_knows_no_scale(m, scale, compiled, in_arrays):
+    if not compiled:
+        in_arrays()
+    X = data(60, m)
+    model = pf.PatchIsomap(n_neighbors=6)
+    lengths = model.fit(X).graph_.data
+    scaled = model.fit(scale * X).graph_.data
+    np.testing.assert_allclose(scaled, lengths, rtol=1e-6, atol=1e-12)

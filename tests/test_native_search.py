@@ -95,6 +95,8 @@ def lengths(whole):
         ("samples", cut),
         ("whole", lambda whole: WholeNumbers(cut(whole.values), *lengths(whole))),
         ("whole", lambda whole: WholeNumbers(whole.values, whole.sizes, whole.sizes)),
+        ("whole", lambda whole: replace(whole, units=whole.units * 1e-300)),
+        ("whole", lambda whole: replace(whole, units=whole.units * np.nan)),
     ],
 )
 def test_cells_that_c_would_read_beyond_are_refused(part, damage):

@@ -157,6 +157,13 @@ def test_distances_survive_the_change_of_coordinates(kind, wide):
     )
 
 
+def test_samples_far_from_zero_keep_their_distances(wide):
+    """All of them, the last one too: the mean is rounded, and gaps are from it."""
+    X = np.round(wide * 2**20) / 2**20  # the shift below is exact
+    far = find_span(X + 2.0**25).samples
+    assert_allclose(distances(far, far), distances(X, X), rtol=1e-11, atol=1e-12)
+
+
 def test_few_features_are_not_wide():
     assert is_wide(30, 62)
     assert not is_wide(30, 61)

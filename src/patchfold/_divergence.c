@@ -214,7 +214,7 @@ static void kl_factored(const Factored *left, const Factored *right, const int64
         double back = left->norm[i] - noise * right->whitened[j] + apart -
                       square_of_product(right->inverse + j * q * q, across, q, wide_across);
         double step = noise - other;
-        double isotropic = left->count[i] * step * step / (noise * other);
+        double isotropic = left->count[i] * ((step / noise) * (step / other));
         out[e] = quarter(there / noise + back / other + isotropic);
     }
 }

@@ -22,6 +22,10 @@ MANY_FEATURES = 4096
 """Beyond this many, squared distances in whole numbers might not fit in 32 bits."""
 
 
+EXTREME = 1e12
+"""Beyond this unit, or below its inverse, squares leave single precision."""
+
+
 @dataclass(frozen=True)
 class WholeNumbers:
     """Samples in whole numbers of 16 bits, which some processors compare faster.
@@ -97,7 +101,8 @@ def with_whole_numbers(groups: Groups) -> Groups:
 
     The search then finds candidates, and distances to a unit or so: one part in 8,192
     of a cell. Queries with neighbours within 64 units, or far from a cell, are compared
-    in single precision as before.
+    in single precision as before. Of samples less than a unit apart that are 64 units
+    away or more, it is chance which are nearer: they differ by a percent at most.
     """
     n_groups, m, _ = groups.points.shape
     if loops() is None or m > MANY_FEATURES:
@@ -217,6 +222,10 @@ def _is_laid_out(groups: Groups, queries: np.ndarray) -> bool:
             (whole.sizes, np.int32, (n_groups, GROUP)),
             (whole.units, np.float64, (n_cells,)),
         ]
+        units = whole.units
+        usual = (units >= 1 / EXTREME) & (units <= EXTREME)
+        if not ((units == 0) | usual).all():
+            return False
     return (
         all(
             part.dtype == kind and part.shape == shape and part.flags.c_contiguous

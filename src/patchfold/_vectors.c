@@ -57,7 +57,7 @@ INLINE void recur_ahead(const int32_t *indptr, const int32_t *indices, const flo
             EightFloats sum = {0};
             for (int32_t e = indptr[i]; e < indptr[i + 1]; e++) {
                 if (ahead) {
-                    int32_t next = e + ahead < end ? e + ahead : end;
+                    int32_t next = end - e > ahead ? e + ahead : end;
                     __builtin_prefetch(now + indices[next] * width + v, 0, 1);
                 }
                 sum += data[e] * now[indices[e] * width + v];

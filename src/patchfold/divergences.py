@@ -122,7 +122,7 @@ def _kl_factored(left: Description, right: Description) -> Array:
     one_way = _trace_and_mean(left, right, delta, cross)
     other_way = _trace_and_mean(right, left, delta, xp.matrix_transpose(cross))
     step = left[3] - right[3]
-    isotropic = left[-1] * step * step / (left[3] * right[3])
+    isotropic = left[-1] * ((step / left[3]) * (step / right[3]))
     return not_negative((one_way + other_way + isotropic) / 4)
 
 
@@ -143,9 +143,9 @@ def _trace_and_mean(
 
 
 def not_negative(values: Array) -> Array:
-    """Clip rounding below zero: a divergence is never negative."""
+    """Clip rounding below zero: a divergence is never negative. NaN stays."""
     xp = array_namespace(values)
-    return xp.where(values > 0, values, xp.zeros_like(values))
+    return xp.where(values < 0, xp.zeros_like(values), values)
 
 
 def _square(matrices: Array) -> Array:

@@ -94,7 +94,8 @@ def find_span(X: np.ndarray) -> Span:
     basis, turn, upper = _factorize(gaps[:-1])
     samples = np.zeros((X.shape[0], X.shape[0]))
     samples[:-1, :-1] = upper.T
-    samples[-1] = -samples.sum(axis=0)  # gaps add up to nothing
+    # Minus the sum of the others, but for the rounding of a mean that may be far away.
+    samples[-1, :-1] = gaps[-1] @ basis @ turn
     return Span(mean, basis, turn, samples)
 
 
