@@ -58,7 +58,7 @@ def two_workers():
 @pytest.fixture
 def client(two_workers):
     """Return the client; those that died in the last test have been replaced."""
-    two_workers.wait_for_workers(2, timeout=30)
+    two_workers.wait_for_workers(2, timeout=120)
     return two_workers
 
 
