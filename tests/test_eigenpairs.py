@@ -152,7 +152,7 @@ class TestFiltered:
         step = filtered._Step(matrix)
         step.scale_to(top)
         solved = values, block, matrix @ block - block * values
-        found = filtered._filter(step, solved, cut, top, degree)
+        found = filtered._filter(step, solved, cut, degree)
         lifted = eigenvectors * polynomial(eigenvalues) @ eigenvectors.T @ block
         expected = lifted / polynomial(np.minimum(values, cut))
         error = np.linalg.norm(found - expected, axis=0)

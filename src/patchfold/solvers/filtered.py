@@ -199,7 +199,7 @@ def _iterate(
     for rounds in range(ROUNDS):
         lifts = _pace(cut, top, 0.0)
         degree = min(degree, int(np.arccosh(LIFT) / lifts) + 1)
-        block = _filter(step, (values, block, left), cut, top, degree)
+        block = _filter(step, (values, block, left), cut, degree)
         values, block, left = _solve_within(step, null, block)
         residual = np.linalg.norm(left[:, wanted], axis=0).max()
         last, cut = cut, float(values[-1])
@@ -245,16 +245,15 @@ def _filter(
     step: _Step,
     solved: tuple[np.ndarray, np.ndarray, np.ndarray],
     cut: float,
-    top: float,
     degree: int,
 ) -> np.ndarray:
-    """Return T(M) V, for the Chebyshev polynomial that is at most 1 on [cut, top].
+    """Return T(M) V, for Chebyshev's polynomial that is at most 1 from the cut on.
 
     V are vectors with values and residuals. Every column is divided by what T is at its
     own value, or at the cut if that is above.
     """
     values, block, left = solved
-    half, middle = (top - cut) / 2, (top + cut) / 2
+    half, middle = (step.top - cut) / 2, (step.top + cut) / 2
     ratio, own = _divided((values - middle) / half, degree)
     earlier, later = ratio[:-1], ratio[1:]
     weights = np.stack(
