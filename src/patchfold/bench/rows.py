@@ -199,8 +199,8 @@ VERSUS = (
         "separate fits",
         2000,
         0.6,
-        300,
-        lasts=(8, 3.5),
+        2000,
+        lasts=(8, 8),
     ),
     Versus(
         "import",
@@ -233,8 +233,8 @@ GROWTH = (
         "elap",
         (10_000, 100_000, 1_000_000),
         1.15,
-        (1000, 3000, 10_000),
-        lasts=(122, 5.5),
+        (10_000, 100_000),
+        lasts=(122, 13),
     ),
     Growth(
         "isomap_kl, 100 landmarks",
