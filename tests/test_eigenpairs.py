@@ -137,7 +137,7 @@ class TestFiltered:
 
     @pytest.mark.parametrize("degree", [1, 2, 3, 30])
     def test_it_is_the_polynomial_of_chebyshev(self, degree):
-        n, cut, top = 120, 3.0, 40.0
+        n, cut = 120, 3.0
         matrix = well_tied(n)
         block = np.linalg.qr(np.random.default_rng(1).normal(size=(n, 8)))[0]
         eigenvalues, eigenvectors = np.linalg.eigh(matrix.toarray())
@@ -145,12 +145,14 @@ class TestFiltered:
         values = np.einsum("ij,ij->j", block, matrix @ block) / (block**2).sum(axis=0)
         assert ((values < cut) == (np.arange(8) < 3)).all()
 
+        step = filtered._Step(matrix, block[:, 0])
+        top = step.top
+        assert eigenvalues[-1] <= top < 2 * eigenvalues[-1]
+
         def polynomial(value):
             x = (np.asarray(value) - (top + cut) / 2) / ((top - cut) / 2)
             return np.polynomial.chebyshev.Chebyshev.basis(degree)(x)
 
-        step = filtered._Step(matrix)
-        step.scale_to(top)
         solved = values, block, matrix @ block - block * values
         found = filtered._filter(step, solved, cut, degree)
         lifted = eigenvectors * polynomial(eigenvalues) @ eigenvectors.T @ block

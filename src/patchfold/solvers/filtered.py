@@ -131,10 +131,11 @@ def filtered_eigenpairs(
     start = seed.uniform(-1, 1, (n, width))
     try:
         if n <= MANY:
-            return _iterate(_Step(matrix), n_components, null, tolerance, start)
+            step = _Step(matrix, start[:, 0])
+            return _iterate(step, n_components, null, tolerance, start)
         order, place = cache_order(matrix)
         near = reorder(matrix, order, place)
-        step = _Step(near, n_jobs)
+        step = _Step(near, start[:, 0], n_jobs)
         values, vectors = _iterate(step, n_components, null[order], tolerance, start)
         return values, vectors[place]
     finally:
@@ -142,22 +143,23 @@ def filtered_eigenpairs(
 
 
 class _Step:
-    """Products with a matrix of blocks of vectors, in threads where it is large."""
+    """Products with a matrix of blocks of vectors, in threads where it is large.
 
-    def __init__(self, matrix: sp.csr_array, n_jobs: int | None = None) -> None:
+    `top` bounds its largest eigenvalue, found from the vector `start`; `single` is the
+    matrix over that, in single precision.
+    """
+
+    def __init__(
+        self, matrix: sp.csr_array, start: np.ndarray, n_jobs: int | None = None
+    ) -> None:
         self.matrix = matrix
         self.n_jobs = n_jobs
         self.threaded = matrix.shape[0] > MANY
         self.done, self.expected = 0, float(8 * DEGREE)
-        self.top = 1.0
-        self.single = matrix
-
-    def scale_to(self, top: float) -> None:
-        """Have the matrix over its largest eigenvalue, in single precision."""
-        self.top = top
-        data = (self.matrix.data / top).astype(np.float32)
-        parts = data, self.matrix.indices, self.matrix.indptr
-        self.single = sp.csr_array(parts, shape=self.matrix.shape)
+        self.top = _largest_at_most(matrix.__matmul__, start)
+        data = (matrix.data / self.top).astype(np.float32)
+        parts = data, matrix.indices, matrix.indptr
+        self.single = sp.csr_array(parts, shape=matrix.shape)
 
     def recur(
         self,
@@ -192,8 +194,7 @@ def _iterate(
     tolerance: float,
     block: np.ndarray,
 ) -> Pairs:
-    top = _largest_at_most(step.matrix.__matmul__, block[:, 0])
-    step.scale_to(top)
+    top = step.top
     cut, degree, wanted = FIRST * top, DEGREE, slice(n_components)
     values, block, left = _solve_within(step, null, block)
     for rounds in range(ROUNDS):
