@@ -16,7 +16,7 @@ INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 .NOTPARALLEL:
 
 demo: $(VENV)/.installed-plot
-	@$(BIN)/python -m patchfold.demo --out demo.png
+	@$(BIN)/python -m patchfold.studies.demo --out demo.png
 
 test: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)

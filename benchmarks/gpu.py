@@ -26,16 +26,16 @@ import torch
 
 import patchfold as pf
 from patchfold._homes import HERE, find_device, move
-from patchfold.bench.device import (
+from patchfold.dissimilarity import DISSIMILARITIES
+from patchfold.studies.bench.device import (
     ROWS,
     DeviceRow,
     describe_device,
     make_data,
     time_row,
 )
-from patchfold.bench.report import format_table
-from patchfold.bench.tasks import noisy_roll
-from patchfold.dissimilarity import DISSIMILARITIES
+from patchfold.studies.bench.report import format_table
+from patchfold.studies.bench.tasks import noisy_roll
 
 STAGES = {
     "patchfold.estimators._stages": ("find_neighbors", "fit_neighborhoods"),

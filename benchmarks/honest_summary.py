@@ -19,8 +19,8 @@ from statistics import fmean
 import numpy as np
 
 from patchfold.datasets import load
-from patchfold.evaluation.records import Record
-from patchfold.evaluation.stats import friedman, mean_ranks, nemenyi, wilcoxon_holm
+from patchfold.metrics.rank_tests import friedman, mean_ranks, nemenyi, wilcoxon_holm
+from patchfold.studies.reproduction.records import Record
 
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "benchmarks")]

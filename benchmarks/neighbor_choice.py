@@ -30,11 +30,11 @@ import patchfold as pf
 from patchfold.datasets import catalogue, load
 from patchfold.dissimilarity import get_dissimilarity
 from patchfold.edge_lengths import compare_pairs
-from patchfold.evaluation.honest import honest_split
-from patchfold.evaluation.scoring import fill_and_scale
 from patchfold.metrics import continuity, trustworthiness
 from patchfold.neighbors import find_neighbors
 from patchfold.patches import fit_patches, mean_variance
+from patchfold.studies.reproduction.honest import honest_split
+from patchfold.studies.reproduction.scoring import fill_and_scale
 
 SIZES = (4, 6, 9, 13, 19, 28, 40)
 SAMPLES, FEATURES = range(100, 321), range(2, 101)

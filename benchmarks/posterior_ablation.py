@@ -24,10 +24,10 @@ from sklearn.ensemble import RandomForestClassifier
 
 import patchfold as pf
 from patchfold.datasets import DatasetUnavailableError, catalogue, load
-from patchfold.evaluation.corruption import corrupt
-from patchfold.evaluation.honest import honest_split
-from patchfold.evaluation.scoring import fill_and_scale
 from patchfold.metrics.panels import FOUR, panel_mean, score_classifiers
+from patchfold.studies.reproduction.corruption import corrupt
+from patchfold.studies.reproduction.honest import honest_split
+from patchfold.studies.reproduction.scoring import fill_and_scale
 
 LARGEST = 1000
 """Most samples, and most features, of a set."""

@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import silhouette_score
 
 import patchfold as pf
-from patchfold.evaluation.honest import honest_split
+from patchfold.studies.reproduction.honest import honest_split
 
 SETS = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer}
 PERMUTATIONS = 3

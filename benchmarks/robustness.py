@@ -4,7 +4,7 @@
 
 Robustness is the papers' main claim. Here every patch method stands beside its
 Euclidean twin, which compares points instead of patches, under the `noise` and
-`outliers` protocols of `patchfold.evaluation`: the training half is made worse in
+`outliers` protocols of `patchfold reproduce`: the training half is made worse in
 steps, the embedding fitted on it with K and kernel width chosen inside it, and the
 clean other half placed by `transform` and scored by KNN 7. Cauchy graph embedding
 compares points, so it has no twin. The sets are those of `neighbor_choice.py`, every
@@ -23,8 +23,8 @@ from cases import read, run_missing
 from neighbor_choice import choose_sets
 
 from patchfold.datasets import load
-from patchfold.evaluation.papers import PAPERS, Table
-from patchfold.evaluation.protocols import PROTOCOLS, score
+from patchfold.studies.reproduction.papers import PAPERS, Table
+from patchfold.studies.reproduction.protocols import PROTOCOLS, score
 
 TWINS = {
     "ISOMAP-KL": "ISOMAP",

@@ -16,7 +16,6 @@ import numpy as np
 
 import patchfold as pf
 from patchfold import _native
-from patchfold.bench.tasks import N_NEIGHBORS, noisy_roll
 from patchfold.dissimilarity import describe_patches, get_dissimilarity
 from patchfold.edge_lengths import compare_pairs
 from patchfold.geodesics import geodesics
@@ -24,6 +23,7 @@ from patchfold.graph import laplacian, scale_both_sides
 from patchfold.neighbors import find_neighbors
 from patchfold.patches import fit_patches, mean_variance
 from patchfold.solvers.spectral import smallest_eigenpairs
+from patchfold.studies.bench.tasks import N_NEIGHBORS, noisy_roll
 
 SAMPLES = 8000
 SOURCES = 400

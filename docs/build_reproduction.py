@@ -14,13 +14,13 @@ import tempfile
 from pathlib import Path
 
 from patchfold._files import write_bytes, write_text
-from patchfold.evaluation.documents import Image, as_markdown
-from patchfold.evaluation.figure_records import read_figure
-from patchfold.evaluation.figures import FIGURES
-from patchfold.evaluation.papers import PAPERS, published_numbers
-from patchfold.evaluation.records import Record, read_records
-from patchfold.evaluation.report import build_report
-from patchfold.evaluation.study import STUDY, as_paper_records
+from patchfold.studies.reproduction.documents import Image, as_markdown
+from patchfold.studies.reproduction.figure_records import read_figure
+from patchfold.studies.reproduction.figures import FIGURES
+from patchfold.studies.reproduction.papers import PAPERS, published_numbers
+from patchfold.studies.reproduction.records import Record, read_records
+from patchfold.studies.reproduction.report import build_report
+from patchfold.studies.reproduction.study import STUDY, as_paper_records
 
 DOCS = Path(__file__).parent
 RECORDS = DOCS / "records"

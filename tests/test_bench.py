@@ -7,10 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from patchfold._types import Neighborhoods
-from patchfold.bench import device, report, rows
-from patchfold.bench.loops import elap_loop, klap_loop
-from patchfold.bench.measure import Measurement, measure, measure_recall
-from patchfold.bench.rows import (
+from patchfold.cli import app
+from patchfold.studies.bench import device, report, rows
+from patchfold.studies.bench.loops import elap_loop, klap_loop
+from patchfold.studies.bench.measure import Measurement, measure, measure_recall
+from patchfold.studies.bench.rows import (
     Growth,
     Limit,
     Result,
@@ -19,9 +20,8 @@ from patchfold.bench.rows import (
     judge,
     time_limit,
 )
-from patchfold.bench.tasks import TASKS, gaussians, neighbor_recall, wide
-from patchfold.cli import app
-from patchfold.evaluation.released import elap_released, klap_released
+from patchfold.studies.bench.tasks import TASKS, gaussians, neighbor_recall, wide
+from patchfold.studies.reproduction.released import elap_released, klap_released
 
 
 def took(seconds, n=1, cpu=1.0, peak=2**30):
@@ -76,7 +76,7 @@ def test_a_task_can_be_called_again(name):
 
 def test_the_exact_search_finds_every_neighbour(monkeypatch):
     assert neighbor_recall(300, n_rows=50) == 1.0
-    monkeypatch.setattr("patchfold.bench.tasks.find_neighbors", _the_next_ones)
+    monkeypatch.setattr("patchfold.studies.bench.tasks.find_neighbors", _the_next_ones)
     assert 0 < neighbor_recall(300, n_rows=50) < 0.2
 
 

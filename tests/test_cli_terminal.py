@@ -79,8 +79,8 @@ def test_embed_counts_its_parts_and_shows_a_clock_for_what_has_no_blocks(
 
 SLOW_BENCH = """
 import time
-from patchfold.bench import report
-from patchfold.bench.rows import Result, Versus
+from patchfold.studies.bench import report
+from patchfold.studies.bench.rows import Result, Versus
 from patchfold.cli import main
 
 def wait(row, quick, n_jobs):

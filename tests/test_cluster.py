@@ -27,9 +27,9 @@ from patchfold.cli import app
 from patchfold.cluster import connection, files, fitting, tasks
 from patchfold.cluster.tasks import _send, run_tasks
 from patchfold.embedding import embed_table, place_table
-from patchfold.evaluation import runner
 from patchfold.exceptions import ClusterError, DegeneratePatchWarning
 from patchfold.persistence import save_model
+from patchfold.studies.reproduction import runner
 
 pytest.importorskip("dask.distributed", reason="the extra `cluster` is not installed")
 import dask.array as da

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import patchfold as pf
-from patchfold import demo
+from patchfold.studies import demo
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

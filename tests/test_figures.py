@@ -9,24 +9,29 @@ from typer.testing import CliRunner
 
 from patchfold.cli import app
 from patchfold.datasets import DatasetUnavailableError, load
-from patchfold.evaluation import figure_panels, figures
-from patchfold.evaluation.figure_panels import (
+from patchfold.metrics.panels import silhouette
+from patchfold.studies.reproduction import figure_panels, figures
+from patchfold.studies.reproduction.figure_panels import (
     Shown,
     count_inversions,
     show_classes,
     show_curves,
 )
-from patchfold.evaluation.figure_plots import as_png, caption, draw_figure
-from patchfold.evaluation.figure_records import (
+from patchfold.studies.reproduction.figure_plots import as_png, caption, draw_figure
+from patchfold.studies.reproduction.figure_records import (
     FigureRecord,
     Panel,
     figure_path,
     read_figure,
     write_figure,
 )
-from patchfold.evaluation.figures import FIGURES, figures_of, make_figure, run_figures
-from patchfold.evaluation.papers import PAPERS, Published, published_numbers
-from patchfold.metrics.panels import silhouette
+from patchfold.studies.reproduction.figures import (
+    FIGURES,
+    figures_of,
+    make_figure,
+    run_figures,
+)
+from patchfold.studies.reproduction.papers import PAPERS, Published, published_numbers
 
 NOTHING = Published({}, {})
 

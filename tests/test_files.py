@@ -23,7 +23,11 @@ from patchfold._files import (
     write_text,
 )
 from patchfold.cli import app
-from patchfold.evaluation.records import RecordFile, ResultsLockedError, read_records
+from patchfold.studies.reproduction.records import (
+    RecordFile,
+    ResultsLockedError,
+    read_records,
+)
 
 SOURCE = Path(_files.__file__).parent
 
@@ -61,7 +65,7 @@ def test_every_file_of_the_package_is_written_by_this_module():
     }
     assert found.pop("_files.py") == ["open(beside, 'xb')"]
     # Appends whole tasks, and takes back what was cut off; the lock holds nothing.
-    assert found.pop("evaluation/records.py") == [
+    assert found.pop("studies/reproduction/records.py") == [
         "open(self.path.with_suffix('.lock'), 'w', encoding='utf-8')",
         "open(self.path, 'ab', buffering=0)",
     ]
@@ -147,7 +151,7 @@ def test_a_record_that_does_not_fit_is_taken_back(tmp_path):
     path = tmp_path / "results.csv"
     code = (
         "from pathlib import Path\n"
-        "from patchfold.evaluation.records import Record, RecordFile\n"
+        "from patchfold.studies.reproduction.records import Record, RecordFile\n"
         "def record(k, note):\n"
         "    return Record('elap', '1', f'set {k}', 'PCA', 's', 1.0, None, 'p', 'e',\n"
         "                  1, 0.1, 'ok', note=note)\n"

@@ -15,7 +15,7 @@ import pytest
 from faults import finish, kill_somewhere
 
 import patchfold as pf
-from patchfold.evaluation.records import COLUMNS, read_records
+from patchfold.studies.reproduction.records import COLUMNS, read_records
 
 TRIALS = int(os.environ.get("PATCHFOLD_KILL_TRIALS", "3"))
 

@@ -1,161 +1,15 @@
-"""What `import patchfold` loads, and that modules import only from earlier stages."""
+"""What `import patchfold` loads, and which way its modules import each other."""
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import patchfold
 
 SOURCE = Path(patchfold.__file__).parent
-
-FLOORS = [
-    {"exceptions", "tensors", "tensors.jacobi", "_files", "_native", "_version"},
-    {
-        "_arrays",
-        "_native_edges",
-        "_native_pairs",
-        "_native_search",
-        "_native_vectors",
-    },
-    {"_homes", "_ranking", "tensors.devices", "tensors.kernels"},
-    {"_validation", "tensors.graph", "tensors.paths", "tensors.search"},
-    {"tensors.joining", "tensors.spectral", "tensors.tiles"},
-    {"_blocks", "_pieces"},
-    {
-        "_types",
-        "_distances",
-        "_memory",
-        "_working",
-        "moments",
-        "covariance",
-        "robust",
-        "span",
-    },
-    {"exact_search", "patches"},
-    {"cell_search", "radius_search", "ragged"},
-    {"neighbors"},
-    {"divergences"},
-    {"curvature", "gaussian_distances", "overlap"},
-    {"tangents"},
-    {"dissimilarity", "graph", "geodesics", "objectives"},
-    {"edge_lengths"},
-    {"labels", "on_demand", "precomputed", "connectivity", "patch_sizes"},
-    {
-        "solvers.arpack",
-        "solvers.factors",
-        "solvers.filtered",
-        "solvers.lanczos",
-        "solvers.nystrom",
-    },
-    {"solvers.inverse"},
-    {"solvers.spectral"},
-    {"posterior.rows"},
-    {
-        "posterior.anchors",
-        "posterior.classes",
-        "posterior.explanation",
-        "posterior.kernel_ridge",
-        "posterior.marginal",
-        "posterior.pooled",
-        "posterior.search",
-        "posterior.stack",
-        "posterior.whole",
-    },
-    {"posterior.local", "posterior.views"},
-    {"posterior.scores"},
-    {"posterior.model"},
-    {
-        "solvers.mds",
-        "solvers.reconstruction",
-        "solvers.gradient",
-        "solvers.projection",
-        "solvers.random_walk",
-    },
-    {"metrics.topology", "sweep"},
-    {"selection"},
-    {"estimators._parameters", "estimators._stages"},
-    {"estimators._base"},
-    {
-        "estimators.cauchy",
-        "estimators.eigenmaps",
-        "estimators.isomap",
-        "estimators.lle",
-        "estimators.posterior",
-        "estimators.projection",
-    },
-    {"estimators"},
-    {"cluster.connection", "recipes"},
-    {"cluster.placing", "cluster.tasks"},
-    {"cluster.fitting"},
-    {"cluster"},
-    {"metrics._classifiers"},
-    {"metrics.panels"},
-    {"metrics"},
-    {"evaluation.stats", "plotting._style"},
-    {
-        "plotting.critical_difference",
-        "plotting.embedding",
-        "plotting.graph",
-        "plotting.order",
-        "plotting.patches",
-        "plotting.sweep",
-    },
-    {"plotting"},
-    {"posterior.plotting"},
-    {"evaluation.documents", "evaluation.published_tests"},
-    {
-        "datasets",
-        "datasets._record",
-        "evaluation.records",
-        "evaluation.baselines",
-        "evaluation.released",
-    },
-    {"evaluation.figure_records"},
-    {"evaluation.papers", "evaluation.methods"},
-    {"evaluation.corruption", "evaluation.scoring"},
-    {"evaluation.honest"},
-    {"evaluation.protocols"},
-    {"evaluation.figure_panels"},
-    {"evaluation.runner", "evaluation.study", "evaluation.tables"},
-    {"evaluation.figures", "evaluation.rankings"},
-    {"evaluation.figure_plots"},
-    {"evaluation.report"},
-    {"bench.loops"},
-    {"bench.tasks"},
-    {"bench.measure"},
-    {"bench.rows"},
-    {"bench.device"},
-    {"bench.report"},
-    {"tabular.delimited"},
-    {"tabular.arff", "tabular.parquet"},
-    {"tabular.columns", "tabular.reading", "tabular.writing"},
-    {"tabular.encoding"},
-    {"tabular"},
-    {"methods", "persistence"},
-    {"embedding", "comparison.scoring"},
-    {"cluster.files", "atlas", "comparison.planning", "comparison.record"},
-    {"comparison.figure"},
-    {"comparison.report"},
-    {"comparison.run"},
-    {"comparison"},
-    {"cli._columns"},
-    {"cli._shared"},
-    {"cli._placing"},
-    {
-        "cli._usage",
-        "cli.bench",
-        "cli.compare",
-        "cli.datasets",
-        "cli.embed",
-        "cli.reproduce",
-        "cli.view",
-    },
-    {"cli"},
-]
-"""The pipeline from the ground up: a module imports only from the floors below."""
 
 
 def module_name(path):
@@ -163,24 +17,72 @@ def module_name(path):
     return ".".join(part for part in parts if part != "__init__")
 
 
-def imported_modules(path):
-    """Names, relative to the package, of the sibling modules a file imports."""
+MODULES = {module_name(path): path for path in SOURCE.rglob("*.py")}
+ROOT = ""
+
+
+def imported_modules(name):
+    """Names, relative to the package, of the sibling modules that a module imports."""
+    path = MODULES[name]
     own = path.relative_to(SOURCE).parts[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = own[: len(own) - node.level + 1]
-            yield ".".join([*base, *(node.module or "").split(".")]).strip(".")
+            stem = ".".join([*base, *(node.module or "").split(".")]).strip(".")
+            for alias in node.names:
+                inner = f"{stem}.{alias.name}".strip(".")
+                yield inner if inner in MODULES else stem
 
 
-@pytest.mark.parametrize("floor", range(len(FLOORS)))
-def test_modules_import_only_from_below(floor):
-    below = set().union(*FLOORS[:floor])
-    for name in FLOORS[floor]:
-        file = SOURCE / Path(*name.split("."))
-        path = file / "__init__.py" if file.is_dir() else file.with_suffix(".py")
-        for imported in imported_modules(path):
-            own_package = path.name == "__init__.py" and imported.startswith(name)
-            assert imported in below or own_package, f"{name} imports {imported}"
+IMPORTS = {name: set(imported_modules(name)) - {ROOT} for name in MODULES}
+
+
+def test_modules_do_not_import_in_circles():
+    settled, passed = set(), []
+
+    def visit(name):
+        assert name not in passed, " -> ".join([*passed[passed.index(name) :], name])
+        if name not in settled:
+            passed.append(name)
+            for imported in IMPORTS[name]:
+                visit(imported)
+            settled.add(passed.pop())
+
+    for name in set(MODULES) - {ROOT}:
+        visit(name)
+
+
+def test_only_their_commands_import_the_studies():
+    users = {
+        name
+        for name, imported in IMPORTS.items()
+        if any(other.split(".")[0] == "studies" for other in imported)
+    }
+    outside = {name for name in users if name.split(".")[0] != "studies"}
+    assert outside == {"cli.bench", "cli.reproduce"}
+
+
+def test_the_library_works_without_the_studies(tmp_path):
+    shutil.copytree(
+        SOURCE, tmp_path / "patchfold", ignore=shutil.ignore_patterns("studies")
+    )
+    table = tmp_path / "table.csv"
+    rows = (f"{i % 7},{i * i % 11},{i % 3}" for i in range(40))
+    table.write_text("\n".join(["a,b,c", *rows]) + "\n", encoding="utf-8")
+    settings = {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+    def run(*words):
+        command = [sys.executable, "-m", "patchfold", *map(str, words)]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, env=settings
+        ).stdout
+
+    listed = run("--help")
+    assert "embed" in listed
+    assert "reproduce" not in listed
+    out = tmp_path / "out.csv"
+    run("embed", table, "--method", "elap", "--out", out)
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 41
 
 
 def loaded_by(statement):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from patchfold.evaluation.records import (
+from patchfold.studies.reproduction.records import (
     Record,
     RecordFile,
     ResultsLockedError,
@@ -81,7 +81,7 @@ def test_a_lock_dies_with_its_process(tmp_path):
     path = tmp_path / "results.csv"
     code = (
         "import os, sys, pathlib\n"
-        "from patchfold.evaluation.records import RecordFile\n"
+        "from patchfold.studies.reproduction.records import RecordFile\n"
         f"RecordFile(pathlib.Path({str(path)!r})).__enter__()\n"
         "os._exit(9)\n"
     )

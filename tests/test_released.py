@@ -12,13 +12,13 @@ from sklearn.preprocessing import scale
 
 import patchfold
 from patchfold.datasets import load
-from patchfold.evaluation import released
-from patchfold.evaluation.released import (
+from patchfold.metrics.panels import FOUR, panel_mean, score_classifiers, silhouette
+from patchfold.studies.reproduction import released
+from patchfold.studies.reproduction.released import (
     elap_released,
     klap_released,
     pelle_released,
 )
-from patchfold.metrics.panels import FOUR, panel_mean, score_classifiers, silhouette
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::patchfold.exceptions.DegeneratePatchWarning"
@@ -354,7 +354,7 @@ def test_offered_nowhere_else():
     for name in ("elap_released", "pelle_released", "klap_released"):
         assert not hasattr(patchfold, name)
     for path in source.rglob("*.py"):
-        if path.parent.name == "evaluation":
+        if path.parent.name == "reproduction":
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):

@@ -6,8 +6,15 @@ from statistics import fmean, stdev
 
 import pytest
 
-from patchfold.evaluation import figures
-from patchfold.evaluation.documents import (
+from patchfold.metrics.rank_tests import (
+    friedman,
+    kruskal_wallis,
+    mean_ranks,
+    nemenyi,
+    wilcoxon_holm,
+)
+from patchfold.studies.reproduction import figures
+from patchfold.studies.reproduction.documents import (
     Grid,
     Heading,
     Image,
@@ -15,19 +22,16 @@ from patchfold.evaluation.documents import (
     as_html,
     as_markdown,
 )
-from patchfold.evaluation.figure_records import FigureRecord, write_figure
-from patchfold.evaluation.papers import Published, published_numbers
-from patchfold.evaluation.rankings import rank_tables
-from patchfold.evaluation.records import Record
-from patchfold.evaluation.report import build_report, protocol_words, write_report
-from patchfold.evaluation.stats import (
-    friedman,
-    kruskal_wallis,
-    mean_ranks,
-    nemenyi,
-    wilcoxon_holm,
+from patchfold.studies.reproduction.figure_records import FigureRecord, write_figure
+from patchfold.studies.reproduction.papers import Published, published_numbers
+from patchfold.studies.reproduction.rankings import rank_tables
+from patchfold.studies.reproduction.records import Record
+from patchfold.studies.reproduction.report import (
+    build_report,
+    protocol_words,
+    write_report,
 )
-from patchfold.evaluation.tables import average_tables, build_tables
+from patchfold.studies.reproduction.tables import average_tables, build_tables
 
 NOTHING = Published({}, {})
 SETS = ("a", "b", "c", "d", "e", "f")

@@ -12,14 +12,18 @@ from typer.testing import CliRunner
 
 from patchfold.cli import app
 from patchfold.datasets import DatasetUnavailableError
-from patchfold.evaluation.honest import LeftOutError, _fit_sweeps, honest_split
-from patchfold.evaluation.methods import OWN
-from patchfold.evaluation.papers import PAPERS, Published
-from patchfold.evaluation.protocols import score
-from patchfold.evaluation.records import TaskKey, read_records
-from patchfold.evaluation.runner import list_tasks, run_task, run_tasks
-from patchfold.evaluation.study import as_paper_records
-from patchfold.evaluation.tables import build_tables
+from patchfold.studies.reproduction.honest import (
+    LeftOutError,
+    _fit_sweeps,
+    honest_split,
+)
+from patchfold.studies.reproduction.methods import OWN
+from patchfold.studies.reproduction.papers import PAPERS, Published
+from patchfold.studies.reproduction.protocols import score
+from patchfold.studies.reproduction.records import TaskKey, read_records
+from patchfold.studies.reproduction.runner import list_tasks, run_task, run_tasks
+from patchfold.studies.reproduction.study import as_paper_records
+from patchfold.studies.reproduction.tables import build_tables
 
 NOTHING = Published({}, {})
 
@@ -79,7 +83,7 @@ def test_a_set_that_had_no_data_is_tried_again(monkeypatch, tmp_path):
         raise DatasetUnavailableError("mux6 is not at hand")
 
     with monkeypatch.context() as patch:
-        patch.setattr("patchfold.evaluation.runner.load", absent)
+        patch.setattr("patchfold.studies.reproduction.runner.load", absent)
         records = run_tasks(tasks, tmp_path)
     assert {r.status for r in records} == {"no data"}
     again = run_tasks(tasks, tmp_path)
@@ -92,7 +96,7 @@ def test_a_method_that_fails_says_why(monkeypatch):
     def fail(*_, **__):
         raise np.linalg.LinAlgError("matrix is singular\nsecond line")
 
-    monkeypatch.setattr("patchfold.evaluation.runner.score", fail)
+    monkeypatch.setattr("patchfold.studies.reproduction.runner.score", fail)
     task = TaskKey("elap", "parity5", "ELAP", "published", "equations", 0)
     statuses = {r.status for r in run_task(task, NOTHING)}
     assert statuses == {"failed: LinAlgError: matrix is singular"}
@@ -163,7 +167,7 @@ def test_only_the_training_half_is_corrupted(monkeypatch):
         halves.append((train, test))
         return {"mean_accuracy_4": 0.0}
 
-    monkeypatch.setattr("patchfold.evaluation.honest.panel_scores", keep)
+    monkeypatch.setattr("patchfold.studies.reproduction.honest.panel_scores", keep)
     for protocol in ("honest", "honest noise 2", "honest outliers 0.1"):
         run("RAW", protocol, paper="pelle")
     (clean, test), (noisy, same), (spoilt, same_too) = halves

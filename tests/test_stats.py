@@ -10,12 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.stats import norm
 
-from patchfold.evaluation.published_tests import (
-    PRINTED,
-    PublishedPValue,
-    published_p_values,
-)
-from patchfold.evaluation.stats import (
+from patchfold.metrics.rank_tests import (
     critical_difference,
     friedman,
     kruskal_wallis,
@@ -26,6 +21,11 @@ from patchfold.evaluation.stats import (
 from patchfold.plotting.critical_difference import (
     indistinguishable,
     plot_critical_difference,
+)
+from patchfold.studies.reproduction.published_tests import (
+    PRINTED,
+    PublishedPValue,
+    published_p_values,
 )
 
 pd = pytest.importorskip("pandas")

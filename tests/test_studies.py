@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import patchfold as pf
-from patchfold.evaluation.methods import OWN
-from patchfold.evaluation.papers import PAPERS
+from patchfold.studies.reproduction.methods import OWN
+from patchfold.studies.reproduction.papers import PAPERS
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 

@@ -332,8 +332,8 @@ def test_the_table_of_a_device(tmp_path, monkeypatch):
     pytest.importorskip("typer", reason="needs the cli extra of patchfold")
     from typer.testing import CliRunner
 
-    from patchfold.bench import device, report
     from patchfold.cli import app
+    from patchfold.studies.bench import device, report
 
     small = device.DeviceRow("elap", device._elap, 400, 5, 100, 300, recall=0.97)
     monkeypatch.setattr(report, "ROWS", (small,))

@@ -7,6 +7,9 @@ does not wait for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib.util import find_spec
+
 import typer
 
 from . import bench, compare, datasets, embed, reproduce, view
@@ -19,14 +22,15 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (
+commands: list[Callable[..., None]] = [
     embed.embed,
     compare.compare,
     view.view,
-    reproduce.reproduce,
     datasets.datasets,
-    bench.bench,
-):
+]
+if find_spec("patchfold.studies"):
+    commands += [reproduce.reproduce, bench.bench]
+for command in commands:
     app.command()(command)
 
 

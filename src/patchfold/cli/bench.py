@@ -36,7 +36,7 @@ def bench(
     it times fits there instead, up to a million samples, in a minute or two.
     """
     with one_line_errors("what was timed is kept"):
-        from ..bench.report import format_table, run_bench, run_device_bench
+        from ..studies.bench.report import format_table, run_bench, run_device_bench
 
         check_out(out)
         check_jobs(n_jobs)

@@ -21,7 +21,7 @@ from ._shared import (
 )
 
 if TYPE_CHECKING:
-    from ..evaluation.records import Record, TaskKey
+    from ..studies.reproduction.records import Record, TaskKey
 
 Paper = Annotated[
     str, typer.Option(help="elap, pelle, klap, isomap-kl, cauchy, or honest: our own")
@@ -68,10 +68,10 @@ def reproduce(
     Finished runs are kept: interrupt it, start it again, and it goes on.
     """
     with one_line_errors("what was finished is kept"):
-        from ..evaluation.figures import figures_of, run_figures
-        from ..evaluation.records import read_records
-        from ..evaluation.report import write_report
-        from ..evaluation.runner import RESULTS, run_tasks
+        from ..studies.reproduction.figures import figures_of, run_figures
+        from ..studies.reproduction.records import read_records
+        from ..studies.reproduction.report import write_report
+        from ..studies.reproduction.runner import RESULTS, run_tasks
 
         check_out(out)
         check_jobs(n_jobs)
@@ -104,10 +104,10 @@ def _tasks(
     variant: str,
 ) -> list[TaskKey]:
     """List the runs that are asked for; say what there is where a name is unknown."""
-    from ..evaluation.methods import VARIANTS
-    from ..evaluation.papers import PAPERS
-    from ..evaluation.protocols import PROTOCOLS
-    from ..evaluation.runner import list_tasks
+    from ..studies.reproduction.methods import VARIANTS
+    from ..studies.reproduction.papers import PAPERS
+    from ..studies.reproduction.protocols import PROTOCOLS
+    from ..studies.reproduction.runner import list_tasks
 
     _check_known("--paper", paper, PAPERS)
     protocol = protocol or PAPERS[paper].protocol

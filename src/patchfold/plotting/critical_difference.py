@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..evaluation.stats import critical_difference, mean_ranks
+from ..metrics.rank_tests import critical_difference, mean_ranks
 from ._style import check_matplotlib
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def plot_critical_difference(
     Parameters
     ----------
     scores : DataFrame or mapping
-        Score table, as in `patchfold.evaluation.stats`.
+        Score table, as in `patchfold.metrics.rank_tests`.
     alpha : float, default=0.05
         Level of significance.
     higher_is_better : bool, default=True

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..datasets import catalogue
+from ...datasets import catalogue
 
 EIGHT_NAMES = ("KNN", "SVM", "NB", "DT", "QDA", "MPL", "GPC", "RFC")
 

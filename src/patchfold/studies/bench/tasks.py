@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators import (
+from ...estimators import (
     CauchyEmbedding,
     PatchEigenmaps,
     PatchIsomap,
     PatchLLE,
     PatchPosterior,
 )
-from ..exact_search import search_all
-from ..neighbors import find_neighbors
-from ..recipes import elap, isomap_kl, klap
-from ..sweep import fit_sweep
+from ...exact_search import search_all
+from ...neighbors import find_neighbors
+from ...recipes import elap, isomap_kl, klap
+from ...sweep import fit_sweep
 
 Call = Callable[[], Any]
 Task = Callable[[int, int], Call]
@@ -69,7 +69,7 @@ def wide(n: int) -> np.ndarray:
         return rng.normal(size=(n, 10)) @ rng.normal(size=(10, 784)) + rng.normal(
             size=(n, 784)
         )
-    from ..datasets import DatasetUnavailableError, load
+    from ...datasets import DatasetUnavailableError, load
 
     name, m = names[n]
     try:

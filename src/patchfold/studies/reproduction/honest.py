@@ -16,13 +16,13 @@ from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 
-from ..metrics.panels import silhouette
-from ..neighbors import resolve_n_neighbors
-from ..selection import VOTERS, make_folds
-from ..sweep import fit_sweep
-from .baselines import BASELINES
+from ...methods import BASELINES, SIZES
+from ...metrics.panels import silhouette
+from ...neighbors import resolve_n_neighbors
+from ...selection import VOTERS, make_folds
+from ...sweep import fit_sweep
 from .corruption import corrupt
-from .methods import HONEST_SIZES, OWN
+from .methods import OWN
 from .scoring import fill_and_scale, panel_scores
 
 INNER_FOLDS = 3
@@ -97,7 +97,7 @@ def _choose(method: str, X: np.ndarray, y: np.ndarray) -> Any:
             raise LeftOutError(f"{method} cannot place new samples")
         if not row.tunes_neighbors:
             return row.make(2)
-        candidates = [row.make(2, n_neighbors=size) for size in HONEST_SIZES]
+        candidates = [row.make(2, n_neighbors=size) for size in SIZES]
         fit: Callable[..., Fits] = _fit_each
     else:
         own = OWN[method]

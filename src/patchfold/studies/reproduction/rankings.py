@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import fmean
 
-from .papers import PAPERS
-from .published_tests import PAPER_TESTS
-from .stats import (
+from ...metrics.rank_tests import (
     OmnibusTest,
     critical_difference,
     friedman,
@@ -22,6 +20,8 @@ from .stats import (
     nemenyi,
     wilcoxon_holm,
 )
+from .papers import PAPERS
+from .published_tests import PAPER_TESTS
 from .tables import Cell, ResultTable
 
 MIN_METHODS, MIN_ROWS = 3, 5

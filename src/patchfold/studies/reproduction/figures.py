@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from .._pieces import run_pieces
-from .._version import __version__
-from ..datasets import DatasetUnavailableError, make_letter, make_shape
+from ..._pieces import run_pieces
+from ..._version import __version__
+from ...datasets import DatasetUnavailableError, make_letter, make_shape
 from .figure_panels import (
     Shown,
     show_cities,
@@ -127,7 +127,7 @@ def make_figure(name: str, published: Published) -> FigureRecord:
 
     Examples
     --------
-    >>> from patchfold.evaluation.papers import Published
+    >>> from patchfold.studies.reproduction.papers import Published
     >>> figure = make_figure("cauchy-cities", Published({}, {}))
     >>> [round(panel.facts["kilometres"], -3) for panel in figure.panels]
     [25000.0, 24000.0]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from scipy.stats import norm
 
-from .stats import friedman, kruskal_wallis, nemenyi
+from ...metrics.rank_tests import friedman, kruskal_wallis, nemenyi
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def published_p_values(rows: Iterable[Mapping[str, str]]) -> list[PublishedPValu
 
     Examples
     --------
-    >>> from patchfold.evaluation.published_tests import published_p_values
+    >>> from patchfold.studies.reproduction.published_tests import published_p_values
     >>> rows = [
     ...     {"seed": "ELAP", "table": "T1", "dataset": dataset, "metric": "silhouette",
     ...      "method": method, "value": value}

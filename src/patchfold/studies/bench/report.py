@@ -12,8 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
-from .._files import write_bytes, write_text
-from .._homes import Home
+from ..._files import write_bytes, write_text
+from ..._homes import Home
 from .device import ROWS, describe_device, time_row
 from .measure import Measurement
 from .rows import (
@@ -230,7 +230,7 @@ def _write_picture(out: Path, points: list[Measurement]) -> None:
     """Draw time and peak memory against n, both axes logarithmic."""
     from matplotlib.figure import Figure
 
-    from ..plotting import COLORS
+    from ...plotting import COLORS
 
     figure = Figure(figsize=(9, 4), layout="constrained")
     time, memory = figure.subplots(1, 2)

@@ -143,7 +143,7 @@ class SupervisedPCA(TransformerMixin, BaseEstimator):
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.metrics import silhouette_score
     >>> from sklearn.preprocessing import scale
-    >>> from patchfold.evaluation.baselines import SupervisedPCA
+    >>> from patchfold.methods.baselines import SupervisedPCA
     >>> X, y = load_iris(return_X_y=True)
     >>> embedding = SupervisedPCA().fit_transform(scale(X), y)
     >>> round(float(silhouette_score(embedding, y)), 3)  # KLAP table 1: .413

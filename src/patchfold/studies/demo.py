@@ -1,6 +1,6 @@
 """Embed wine with every method: one picture and one table.
 
-Run it with `python -m patchfold.demo`, or `make demo` in a checkout.
+Run it with `python -m patchfold.studies.demo`, or `make demo` in a checkout.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ._files import write_bytes
-from .estimators import PatchEigenmaps, PatchIsomap, PatchLLE
-from .plotting import check_matplotlib, plot_embedding
-from .recipes import cauchy, elap, isomap_kl, klap, pelle
+from .._files import write_bytes
+from ..estimators import PatchEigenmaps, PatchIsomap, PatchLLE
+from ..plotting import check_matplotlib, plot_embedding
+from ..recipes import cauchy, elap, isomap_kl, klap, pelle
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -306,7 +306,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0, or 2 with one line on the standard error.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m patchfold.demo",
+        prog="python -m patchfold.studies.demo",
         description="Embed wine with every method: a picture and a table.",
     )
     parser.add_argument(
@@ -333,7 +333,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str) -> int:
-    print(f"patchfold.demo: {message}", file=sys.stderr)
+    print(f"patchfold.studies.demo: {message}", file=sys.stderr)
     return 2
 
 

@@ -32,13 +32,13 @@ from scipy.sparse import coo_array, dia_array
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils import check_array, column_or_1d
 
-from .._validation import Float, Fraction, Integer, Rule
-from ..dissimilarity import DISSIMILARITIES
-from ..edge_lengths import compare_pairs
-from ..neighbors import resolve_n_neighbors
-from ..patches import Patches, fit_patches
-from ..solvers.arpack import arpack_eigenpairs
-from ..solvers.spectral import fix_signs
+from ..._validation import Float, Fraction, Integer, Rule
+from ...dissimilarity import DISSIMILARITIES
+from ...edge_lengths import compare_pairs
+from ...neighbors import resolve_n_neighbors
+from ...patches import Patches, fit_patches
+from ...solvers.arpack import arpack_eigenpairs
+from ...solvers.spectral import fix_signs
 
 RIDGE = 1e-3
 """What a singular covariance gets on its diagonal, and no other one does."""
@@ -104,7 +104,7 @@ def elap_released(
     --------
     >>> from itertools import product
     >>> from sklearn.preprocessing import scale
-    >>> from patchfold.evaluation.released import elap_released
+    >>> from patchfold.studies.reproduction.released import elap_released
     >>> X = scale([[float(bit) for bit in bits] for bits in product([0, 1], repeat=5)])
     >>> elap_released(X, n_neighbors=2).shape
     (32, 2)
@@ -156,7 +156,7 @@ def pelle_released(X: Any, n_neighbors: int, n_components: int = 2) -> np.ndarra
     --------
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.preprocessing import scale
-    >>> from patchfold.evaluation.released import pelle_released
+    >>> from patchfold.studies.reproduction.released import pelle_released
     >>> pelle_released(scale(load_wine().data), n_neighbors=36).shape
     (178, 2)
     """
@@ -223,7 +223,7 @@ def klap_released(
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.metrics import silhouette_score
     >>> from sklearn.preprocessing import scale
-    >>> from patchfold.evaluation.released import klap_released
+    >>> from patchfold.studies.reproduction.released import klap_released
     >>> X, y = load_iris(return_X_y=True)
     >>> embedding = klap_released(scale(X), y, t=0.1)
     >>> round(float(silhouette_score(embedding, y)), 2)  # paper: .653

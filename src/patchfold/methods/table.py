@@ -1,4 +1,4 @@
-"""Methods by name: what `embed --method` and `compare` can run."""
+"""The table of methods: the name, title, estimator and settings of each."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from .estimators import (
+from ..estimators import (
     PatchEigenmaps,
     PatchIsomap,
     PatchLLE,
     PatchPosterior,
     PatchProjection,
 )
-from .evaluation.baselines import BASELINES
-from .evaluation.methods import HONEST_FRACTIONS as FRACTIONS
-from .evaluation.methods import HONEST_SIZES as SIZES
-from .recipes import cauchy, elap, isomap_kl, klap, pelle
+from ..recipes import cauchy, elap, isomap_kl, klap, pelle
+from .baselines import BASELINES
+
+SIZES = (5, 10, 20, 40)
+FRACTIONS = (0.25, 0.5, 0.75)
+"""Neighbourhood sizes that are compared: counts, and fractions of the samples."""
 
 
 @dataclass(frozen=True)

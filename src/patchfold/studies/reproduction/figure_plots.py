@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..plotting import check_matplotlib, plot_embedding, plot_order
+from ...plotting import check_matplotlib, plot_embedding, plot_order
 from .figure_records import FigureRecord, Panel
 from .figures import FIGURES
 from .papers import PAPERS

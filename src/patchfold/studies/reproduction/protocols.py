@@ -20,9 +20,9 @@ from itertools import product
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from ..metrics.panels import one_nn_accuracy, silhouette
-from ..metrics.topology import local_topology_violations
-from .baselines import PAPER_NEIGHBORS
+from ...methods.baselines import PAPER_NEIGHBORS
+from ...metrics.panels import one_nn_accuracy, silhouette
+from ...metrics.topology import local_topology_violations
 from .corruption import NOISE_LEVELS, OUTLIER_SHARES
 from .honest import score_honestly
 from .methods import cauchy_from, embeddings

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from .._homes import Home, move
-from ..neighbors import find_neighbors
-from ..recipes import elap, klap
-from ..tensors.search import search_all
+from ..._homes import Home, move
+from ...neighbors import find_neighbors
+from ...recipes import elap, klap
+from ...tensors.search import search_all
 from .rows import Result, Row
 from .tasks import N_NEIGHBORS, gaussians, noisy_roll
 

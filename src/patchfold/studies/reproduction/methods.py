@@ -12,18 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators import CauchyEmbedding, PatchPosterior
-from ..recipes import cauchy, elap, isomap_kl, klap, pelle
-from ..sweep import fit_sweep
-from .baselines import BASELINES
+from ...estimators import CauchyEmbedding, PatchPosterior
+from ...methods import BASELINES, FRACTIONS, SIZES
+from ...recipes import cauchy, elap, isomap_kl, klap, pelle
+from ...sweep import fit_sweep
 from .released import elap_released, klap_released, pelle_released
 
 VARIANTS = ("equations", "released")
 
-HONEST_SIZES = (5, 10, 20, 40)
-HONEST_FRACTIONS = (0.25, 0.5, 0.75)
 HONEST_WIDTHS = ("auto", 1.0)
-"""What the honest protocol searches on the training half."""
+"""Kernel widths that the honest protocol searches on the training half."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class OwnMethod:
     """
 
     estimator: Any
-    sizes: tuple[int | float, ...] = HONEST_SIZES
+    sizes: tuple[int | float, ...] = SIZES
     grid: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     supervised: bool = False
 
@@ -57,7 +55,7 @@ OWN = {
     "PELLE": OwnMethod(pelle()),
     "KLAP": OwnMethod(
         klap(),
-        sizes=HONEST_FRACTIONS,
+        sizes=FRACTIONS,
         grid={"kernel_width": HONEST_WIDTHS},
         supervised=True,
     ),
@@ -65,7 +63,7 @@ OWN = {
     # twice as long between classes.
     "KLAP-POINTS": OwnMethod(
         klap(dissimilarity="euclidean", label_rule="entropic"),
-        sizes=HONEST_FRACTIONS,
+        sizes=FRACTIONS,
         grid={"kernel_width": HONEST_WIDTHS},
         supervised=True,
     ),

@@ -1,6 +1,6 @@
 """Tasks -> seconds and peak memory, in a process of their own.
 
-Run as a program, it is that process: `python -m patchfold.bench.measure SPEC`.
+Run as a program, it is that process: `python -m patchfold.studies.bench.measure SPEC`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def measure_recall(n: int, *, n_jobs: int = -1) -> float:
 
 def _in_a_process(spec: dict[str, Any]) -> Any:
     run = subprocess.run(
-        [sys.executable, "-m", "patchfold.bench.measure", json.dumps(spec)],
+        [sys.executable, "-m", "patchfold.studies.bench.measure", json.dumps(spec)],
         capture_output=True,
         env=os.environ | KEEP_MEMORY,
         text=True,

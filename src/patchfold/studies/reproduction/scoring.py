@@ -7,7 +7,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ..metrics.panels import EIGHT, FOUR, panel_max, panel_mean, score_classifiers
+from ...metrics.panels import EIGHT, FOUR, panel_max, panel_mean, score_classifiers
 
 
 def fill_and_scale() -> Pipeline:

@@ -93,7 +93,7 @@ def mean_ranks(scores: Any, *, higher_is_better: bool = True) -> MeanRanks:
 
     Examples
     --------
-    >>> from patchfold.evaluation.stats import mean_ranks
+    >>> from patchfold.metrics.rank_tests import mean_ranks
     >>> scores = {"iris": {"PCA": 0.9, "LDA": 0.9, "UMAP": 0.8},
     ...           "wine": {"PCA": 0.9, "LDA": 1.0, "UMAP": 0.7},
     ...           "zoo": {"PCA": 0.8, "UMAP": 0.9}}
@@ -128,7 +128,7 @@ def friedman(scores: Any, *, variant: str = "chi2") -> OmnibusTest:
 
     Examples
     --------
-    >>> from patchfold.evaluation.stats import friedman
+    >>> from patchfold.metrics.rank_tests import friedman
     >>> scores = {name: {"PCA": 0.1, "LDA": 0.2, "UMAP": 0.3} for name in "abcde"}
     >>> result = friedman(scores)
     >>> round(result.statistic, 3), round(result.p_value, 4)
@@ -172,7 +172,7 @@ def kruskal_wallis(scores: Any) -> OmnibusTest:
 
     Examples
     --------
-    >>> from patchfold.evaluation.stats import kruskal_wallis
+    >>> from patchfold.metrics.rank_tests import kruskal_wallis
     >>> scores = {name: {"PCA": 0.1, "LDA": 0.2, "UMAP": 0.3} for name in "abcde"}
     >>> round(kruskal_wallis(scores).p_value, 5)
     0.00091
@@ -210,7 +210,7 @@ def nemenyi(scores: Any, *, variant: str = "friedman") -> PairwiseTest:
 
     Examples
     --------
-    >>> from patchfold.evaluation.stats import nemenyi
+    >>> from patchfold.metrics.rank_tests import nemenyi
     >>> scores = {name: {"PCA": 0.1, "LDA": 0.2, "UMAP": 0.3} for name in "abcde"}
     >>> round(nemenyi(scores).p_values["UMAP"]["PCA"], 4)
     0.0045
@@ -251,7 +251,7 @@ def wilcoxon_holm(scores: Any, reference: str) -> PairwiseTest:
 
     Examples
     --------
-    >>> from patchfold.evaluation.stats import wilcoxon_holm
+    >>> from patchfold.metrics.rank_tests import wilcoxon_holm
     >>> scores = {n: {"PCA": n / 9, "LDA": n / 8, "UMAP": n / 7} for n in range(1, 7)}
     >>> wilcoxon_holm(scores, "PCA").p_values
     {'PCA': {'LDA': 0.0625, 'UMAP': 0.0625}}
@@ -290,7 +290,7 @@ def critical_difference(
 
     Examples
     --------
-    >>> from patchfold.evaluation.stats import critical_difference
+    >>> from patchfold.metrics.rank_tests import critical_difference
     >>> round(critical_difference(4, 14), 2)  # Demšar (2006), section 3.2.4
     1.25
     """

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import scale
 
-from ..datasets import load, us_capitals
-from ..estimators import CauchyEmbedding
-from ..metrics.panels import evaluate, one_nn_accuracy, silhouette
-from ..recipes import cauchy
-from .baselines import BASELINES, PAPER_NEIGHBORS
+from ...datasets import load, us_capitals
+from ...estimators import CauchyEmbedding
+from ...methods.baselines import BASELINES, PAPER_NEIGHBORS
+from ...metrics.panels import evaluate, one_nn_accuracy, silhouette
+from ...recipes import cauchy
 from .figure_records import Panel
 from .methods import embeddings
 from .papers import PAPERS, Published
