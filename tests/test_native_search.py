@@ -1,18 +1,15 @@
-"""The search in cells finds what arrays do, in whole numbers too."""
+"""The search in cells finds what arrays do."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from loops import needs_loops
-from sklearn.cluster import KMeans
 
 from patchfold._native_search import (
     Homes,
-    WholeNumbers,
     group_samples,
     search_cells,
-    with_whole_numbers,
 )
 
 
@@ -75,10 +72,6 @@ def cut(array):
     return array[:-1].copy()
 
 
-def lengths(whole):
-    return whole.sizes, whole.units
-
-
 @needs_loops
 @pytest.mark.parametrize(
     ("part", "damage"),
@@ -93,17 +86,10 @@ def lengths(whole):
         ("starts", lambda starts: starts[None]),
         ("middles", lambda middles: middles[0]),
         ("samples", cut),
-        ("whole", lambda whole: WholeNumbers(cut(whole.values), *lengths(whole))),
-        ("whole", lambda whole: WholeNumbers(whole.values, whole.sizes, whole.sizes)),
-        ("whole", lambda whole: replace(whole, units=whole.units * 1e-300)),
-        ("whole", lambda whole: replace(whole, units=whole.units * np.nan)),
     ],
 )
 def test_cells_that_c_would_read_beyond_are_refused(part, damage):
     X, groups = cells_of(np.random.default_rng(8), 90, 2, 5)
-    groups = with_whole_numbers(groups)
-    if getattr(groups, part) is None:
-        pytest.skip("this processor has no use for whole numbers")
     broken = replace(groups, **{part: damage(getattr(groups, part))})
     with pytest.raises(ValueError, match="damaged, or of another version"):
         search_cells(broken, X, 2, 3)
@@ -127,94 +113,3 @@ def test_cells_with_too_few_samples_say_so(in_arrays, compiled):
     found, squared = search_cells(groups, X, 3, 12)
     assert (np.sort(found, axis=1)[:, :3] == -1).all()
     assert (np.sort(squared, axis=1)[:, 9:] == np.inf).all()
-
-
-def rounded(X, n_cells):
-    """Return cells of k-means with and without whole numbers."""
-    label = KMeans(n_cells, n_init=1, random_state=0).fit_predict(X)
-    middles = np.stack([X[label == cell].mean(axis=0) for cell in range(n_cells)])
-    plain = group_samples(X, label, middles)
-    groups = with_whole_numbers(plain)
-    if groups.whole is None:
-        pytest.skip("this processor has no use for whole numbers")
-    return groups, plain
-
-
-def lost(groups, plain, queries, n_probes, n_wanted=20, n_needed=15):
-    """Return the share of the nearest that whole numbers miss, among a few more."""
-    found, _ = search_cells(groups, queries, n_probes, n_wanted)
-    needed, squared = search_cells(plain, queries, n_probes, n_wanted)
-    first = np.argsort(squared, axis=1)[:, :n_needed]
-    needed = np.take_along_axis(needed, first, axis=1)
-    return 1 - (needed[:, :, None] == found[:, None, :]).any(axis=2).mean()
-
-
-@needs_loops
-@pytest.mark.parametrize("m", [1, 2, 5, 20])
-@pytest.mark.parametrize("n_probes", [3, 12])
-def test_whole_numbers_find_the_same_candidates(m, n_probes):
-    rng = np.random.default_rng(m)
-    X = rng.normal(size=(3000, m))
-    groups, plain = rounded(X, 12)
-    assert lost(groups, plain, X, n_probes) < 1e-4
-    assert lost(groups, plain, rng.normal(size=(300, m)), n_probes) < 1e-3
-
-
-@needs_loops
-def test_whole_numbers_tell_distances_to_a_unit():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(900, 6))
-    groups, _ = rounded(X, 4)
-    sample, squared = search_cells(groups, X, 4, 10)
-    true = np.linalg.norm(X[:, None] - X[sample], axis=2)
-    assert np.abs(np.sqrt(squared) - true).max() < 6**0.5 * groups.whole.units.max()
-    assert (squared != search_cells(replace(groups, whole=None), X, 4, 10)[1]).any()
-
-
-@needs_loops
-def test_what_is_close_within_a_cell_is_told_apart():
-    # Bunches of 100 samples, each a part in 100,000 of its cell: all within one unit.
-    rng = np.random.default_rng(2)
-    X = np.repeat(rng.normal(size=(40, 3)), 100, axis=0)
-    X += 1e-5 * rng.normal(size=X.shape)
-    groups, plain = rounded(X, 4)
-    assert lost(groups, plain, X, 2) == 0
-
-
-@needs_loops
-def test_an_outlier_in_a_cell_costs_the_others_nothing():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(2000, 4))
-    X[7] *= 1e6
-    label = np.arange(2000) % 2  # all over each other, the outlier among them
-    plain = group_samples(X, label, np.zeros((2, 4)))
-    groups = with_whole_numbers(plain)
-    assert lost(groups, plain, np.delete(X, 7, axis=0), 2) == 0
-
-
-@needs_loops
-def test_queries_far_out_are_compared_otherwise():
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(2000, 4))
-    groups, plain = rounded(X, 6)
-    for far in (3, 30, 3e5):
-        queries = far * rng.normal(size=(100, 4))
-        assert lost(groups, plain, queries, 6, 15) <= (far < 4) * 0.01
-
-
-@needs_loops
-def test_equal_samples_have_no_unit():
-    X = np.repeat([[0.0, 0.0], [3.0, 4.0]], 40, axis=0)
-    groups, _ = rounded(X, 2)
-    np.testing.assert_array_equal(groups.whole.units, 0)
-    sample, squared = search_cells(groups, X, 1, 5)
-    np.testing.assert_array_equal(squared, 0)
-    assert (sample[40:] >= 40).all()
-
-
-@needs_loops
-@pytest.mark.parametrize("scale", [1e-17, 1e-10, 1e10, 1e17])
-def test_the_scale_of_the_data_does_not_matter(scale):
-    X = np.random.default_rng(5).normal(size=(1000, 3))
-    groups, plain = rounded(scale * X, 4)
-    assert lost(groups, plain, scale * X, 4) == 0

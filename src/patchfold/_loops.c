@@ -266,7 +266,6 @@ static PyMethodDef methods[] = {
     {"kl_of_pairs", kl_of_pairs, METH_VARARGS, "Symmetrised KL of listed pairs."},
     {"squared_gaps", squared_gaps, METH_VARARGS, "Squared distances of pairs."},
     {"search_cells", search_cells, METH_VARARGS, "Nearest samples in near cells."},
-    {"round_samples", round_samples, METH_VARARGS, "Samples in whole numbers."},
     {"moments_of_patches", moments_of_patches, METH_VARARGS, "Means, covariances."},
     {"packed_products", packed_products, METH_VARARGS, "Covariances of factors."},
     {"principal_directions", principal_directions, METH_VARARGS, "Of small matrices."},
@@ -290,7 +289,7 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__loops(void)
 {
     PyObject *loops = PyModule_Create(&module);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 14) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 15) < 0)
         Py_CLEAR(loops);
     return loops;
 }

@@ -52,7 +52,6 @@ PyObject *kl_of_factored_pairs(PyObject *self, PyObject *args);
 
 /* In _search.c. */
 PyObject *search_cells(PyObject *self, PyObject *args);
-PyObject *round_samples(PyObject *self, PyObject *args);
 
 /* In _vectors.c. */
 PyObject *sparse_times(PyObject *self, PyObject *args);

@@ -5,7 +5,7 @@ See `_native.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -17,33 +17,6 @@ GROUP = 16
 
 BEHIND = 3
 """Groups that are read behind the last one, and must be there."""
-
-MANY_FEATURES = 4096
-"""Beyond this many, squared distances in whole numbers might not fit in 32 bits."""
-
-
-EXTREME = 1e12
-"""Beyond this unit, or below its inverse, squares leave single precision."""
-
-
-@dataclass(frozen=True)
-class WholeNumbers:
-    """Samples in whole numbers of 16 bits, which some processors compare faster.
-
-    Attributes
-    ----------
-    values : int16 array (g + BEHIND, ceil(m / 2), GROUP, 2)
-        As `Groups.points`, in the units of their cells, two features side by side.
-    sizes : int32 array (g + BEHIND, GROUP)
-        Their squared lengths; the largest number where there is no sample.
-    units : float64 array (c,)
-        Units of the cells; 0 where a cell has no extent, or one that squares to what
-        single precision cannot hold, and is compared otherwise.
-    """
-
-    values: np.ndarray
-    sizes: np.ndarray
-    units: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -63,8 +36,6 @@ class Groups:
         The same, in groups.
     samples : int64 array (g * GROUP,)
         Which sample lies in which place; -1 for none.
-    whole : WholeNumbers or None
-        The same again; candidates only are found in them, not distances.
     """
 
     points: np.ndarray
@@ -72,7 +43,6 @@ class Groups:
     middles: np.ndarray
     centers: np.ndarray
     samples: np.ndarray
-    whole: WholeNumbers | None = None
 
 
 def group_samples(X: np.ndarray, label: np.ndarray, middles: np.ndarray) -> Groups:
@@ -94,26 +64,6 @@ def group_samples(X: np.ndarray, label: np.ndarray, middles: np.ndarray) -> Grou
         _in_groups(middles),
         samples,
     )
-
-
-def with_whole_numbers(groups: Groups) -> Groups:
-    """Have samples in whole numbers as well, where the processor makes use of them.
-
-    The search then finds candidates, and distances to a unit or so: one part in 8,192
-    of a cell. Queries with neighbours within 64 units, or far from a cell, are compared
-    in single precision as before. Of samples less than a unit apart that are 64 units
-    away or more, it is chance which are nearer: they differ by a percent at most.
-    """
-    n_groups, m, _ = groups.points.shape
-    if loops() is None or m > MANY_FEATURES:
-        return groups
-    values = aligned(np.zeros((n_groups, -(-m // 2), GROUP, 2), dtype=np.int16))
-    sizes = np.full((n_groups, GROUP), np.iinfo(np.int32).max, dtype=np.int32)
-    units = np.zeros(groups.middles.shape[0])
-    useful = loops().round_samples(
-        groups.points, groups.starts, units, values, sizes, m
-    )
-    return replace(groups, whole=WholeNumbers(values, sizes, units) if useful else None)
 
 
 def _in_groups(points: np.ndarray) -> np.ndarray:
@@ -178,15 +128,11 @@ def search_cells(
         place, squared = np.empty(shape, np.int32), np.empty(shape, np.float32)
         cells = groups.points, groups.middles, groups.centers, groups.starts
         none = np.empty((0, 0), np.int32)
-        whole = groups.whole or WholeNumbers(none, none, none)
-        rounded = whole.values, whole.sizes, whole.units
         here, near = (none, none) if homes is None else (homes.cell, homes.near)
         known = as_kind(here, np.int32), as_kind(near, np.int32)
         found = place, squared
         counts = groups.starts.size - 1, near.shape[1], n_probes, n_wanted
-        loops().search_cells(
-            queries, *cells, *rounded, *known, *found, queries.shape[1], *counts
-        )
+        loops().search_cells(queries, *cells, *known, *found, queries.shape[1], *counts)
     return np.where(place < 0, -1, groups.samples[place]), squared
 
 
@@ -208,24 +154,13 @@ def _check_layout(groups: Groups, queries: np.ndarray, homes: Homes | None) -> N
 
 def _is_laid_out(groups: Groups, queries: np.ndarray) -> bool:
     starts, (n_cells, m) = groups.starts, groups.middles.shape
-    n_groups, whole = starts[-1] + BEHIND, groups.whole
     wanted = [
-        (groups.points, np.float32, (n_groups, m, GROUP)),
+        (groups.points, np.float32, (starts[-1] + BEHIND, m, GROUP)),
         (groups.centers, np.float32, (-(-n_cells // GROUP) + BEHIND, m, GROUP)),
         (groups.middles, np.float64, (n_cells, queries.shape[1])),
         (starts, np.int64, (n_cells + 1,)),
         (groups.samples, np.int64, (starts[-1] * GROUP,)),
     ]
-    if whole is not None:
-        wanted += [
-            (whole.values, np.int16, (n_groups, -(-m // 2), GROUP, 2)),
-            (whole.sizes, np.int32, (n_groups, GROUP)),
-            (whole.units, np.float64, (n_cells,)),
-        ]
-        units = whole.units
-        usual = (units >= 1 / EXTREME) & (units <= EXTREME)
-        if not ((units == 0) | usual).all():
-            return False
     return (
         all(
             part.dtype == kind and part.shape == shape and part.flags.c_contiguous

@@ -24,14 +24,7 @@ import numpy as np
 
 from ._blocks import map_blocks
 from ._native import is_compiled
-from ._native_search import (
-    GROUP,
-    Groups,
-    Homes,
-    group_samples,
-    search_cells,
-    with_whole_numbers,
-)
+from ._native_search import GROUP, Groups, Homes, group_samples, search_cells
 from .exact_search import search_all
 
 RECALL = 0.98
@@ -141,7 +134,7 @@ def build_cells(
     n_probes = int(np.quantile(needed, RECALL, method="higher")) + 1
     away = scaled - centers[label]
     reach = float(np.quantile(np.einsum("ij,ij->i", away, away), INSIDE))
-    groups = with_whole_numbers(group_samples(scaled, label, centers))
+    groups = group_samples(scaled, label, centers)
     while True:
         near = _shortlists(centers, n_probes, n_jobs)
         cells = Cells(shift, scale, groups, n_probes, reach, near)
