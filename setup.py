@@ -10,6 +10,7 @@ setup(
                 f"src/patchfold/_{name}.c"
                 for name in (
                     "loops",
+                    "call",
                     "pairs",
                     "edges",
                     "vectors",

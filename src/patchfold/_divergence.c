@@ -1,8 +1,9 @@
-/* KL of listed pairs of patches, without a copy of them; see _loops.c and _native.py. */
+/* KL of listed pairs of patches, without a copy of them; see _loops.h and _native.py. */
 
 #include "_loops.h"
 
-#define AHEAD 1 /* pair: asked for now, read from memory by then */
+#define AHEAD 1    /* pair: asked for now, read from memory by then */
+#define AT_ONCE 64 /* pairs between looks for a signal */
 
 /* A divergence is never negative: what is below is rounding. */
 INLINE double quarter(double value)
@@ -11,7 +12,6 @@ INLINE double quarter(double value)
 }
 
 /* ---- Matrices, packed --------------------------------------------------------------- */
-
 
 EVERY_PROCESSOR
 static void kl_pairs(const double *mean_l, const double *cov_l, const double *inv_l,
@@ -53,33 +53,33 @@ static void kl_pairs(const double *mean_l, const double *cov_l, const double *in
     }
 }
 
-PyObject *kl_of_pairs(PyObject *self, PyObject *args)
+static Outcome kl_packed(Call *call)
 {
-    Py_buffer part[6], row, column, out;
-    Py_ssize_t m, packed;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*y*w*nn", &part[0], &part[1], &part[2],
-                          &part[3], &part[4], &part[5], &row, &column, &out, &m,
-                          &packed))
-        return NULL;
-    double *outer = calloc((size_t)(packed + m + 2 * N_DOUBLES), sizeof(double));
-    if (outer != NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        kl_pairs(part[0].buf, part[1].buf, part[2].buf, part[3].buf, part[4].buf,
-                 part[5].buf, row.buf, column.buf, out.buf,
-                 row.len / (Py_ssize_t)sizeof(int64_t), m, packed, outer);
-        Py_END_ALLOW_THREADS
+    const int64_t *row = call->at[6], *column = call->at[7];
+    double *out = call->at[8];
+    Py_ssize_t m = SIZE('m'), packed = SIZE('p');
+    double *outer = scratch(call, packed + m + 2 * N_DOUBLES, 1, sizeof(double));
+    if (packed != m && !is_packed(packed, m))
+        return refuse(call, BAD_VALUE, "matrices are neither diagonal nor triangles");
+    if (outer == NULL)
+        return NO_MEMORY;
+    for (Py_ssize_t first = 0; first < SIZE('e'); first += AT_ONCE) {
+        Py_ssize_t left = SIZE('e') - first;
+        if (is_interrupted(call))
+            return INTERRUPTED;
+        kl_pairs(call->at[0], call->at[1], call->at[2], call->at[3], call->at[4],
+                 call->at[5], row + first, column + first, out + first,
+                 left < AT_ONCE ? left : AT_ONCE, m, packed, outer);
     }
-    int room = outer != NULL;
-    free(outer);
-    for (int k = 0; k < 6; k++)
-        PyBuffer_Release(&part[k]);
-    PyBuffer_Release(&row);
-    PyBuffer_Release(&column);
-    PyBuffer_Release(&out);
-    if (!room)
-        return PyErr_NoMemory();
-    Py_RETURN_NONE;
+    return DONE;
 }
+
+const Loop kl_of_pairs = {
+    "kl_of_pairs",
+    "mean:d(i,m) covariance:d(i,p) inverse:d(i,p) right_mean:d(j,m) "
+    "right_covariance:d(j,p) right_inverse:d(j,p) row:l(e)<i column:l(e)<j out:D(e)",
+    kl_packed,
+};
 
 /* ---- Factors ------------------------------------------------------------------------ */
 
@@ -88,6 +88,10 @@ typedef struct {
     const double *mean, *factor, *inverse, *noise, *norm, *whitened, *count;
     Py_ssize_t p;
 } Factored;
+
+typedef struct {
+    double *cross, *across, *gap;
+} Room;
 
 #define NEAR 2048 /* numbers of a factor: what the nearest cache has room for beside others */
 #define TILE 4    /* rows of either factor whose products are summed at once */
@@ -187,15 +191,15 @@ static Py_ssize_t in_eights(Py_ssize_t count)
 }
 
 /* F_i F_jᵀ has one more column, F_i (μ_i - μ_j): both are whitened by L_i⁻¹, squared, and
-   taken away; likewise the other way. `scratch` is 0 where nothing is written. */
+   taken away; likewise the other way. `room` is 0 where nothing is written. */
 EVERY_PROCESSOR
 static void kl_factored(const Factored *left, const Factored *right, const int64_t *row,
                         const int64_t *column, double *out, Py_ssize_t n_pairs,
-                        Py_ssize_t m, double *scratch)
+                        Py_ssize_t m, const Room *room)
 {
     Py_ssize_t p = left->p, q = right->p, wide = in_eights(q + 1);
     Py_ssize_t wide_across = in_eights(p + 1);
-    double *cross = scratch, *across = cross + p * wide, *gap = across + q * wide_across;
+    double *cross = room->cross, *across = room->across, *gap = room->gap;
     for (Py_ssize_t e = 0; e < n_pairs; e++) {
         if (e + AHEAD < n_pairs && q * m <= NEAR)
             fetch(right->factor + column[e + AHEAD] * q * m, q * m);
@@ -219,40 +223,38 @@ static void kl_factored(const Factored *left, const Factored *right, const int64
     }
 }
 
-PyObject *kl_of_factored_pairs(PyObject *self, PyObject *args)
+static Factored factored(const Call *call, int first, Py_ssize_t p)
 {
-    Py_buffer part[14], row, column, out;
-    Py_ssize_t m;
-    Factored left, right;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*y*y*y*y*y*y*y*y*y*w*nnn", &part[0],
-                          &part[1], &part[2], &part[3], &part[4], &part[5], &part[6],
-                          &part[7], &part[8], &part[9], &part[10], &part[11], &part[12],
-                          &part[13], &row, &column, &out, &m, &left.p, &right.p))
-        return NULL;
-    for (int side = 0; side < 2; side++) {
-        Factored *one = side ? &right : &left;
-        Py_buffer *its = part + 7 * side;
-        one->mean = its[0].buf, one->factor = its[1].buf, one->inverse = its[2].buf;
-        one->noise = its[3].buf, one->norm = its[4].buf, one->whitened = its[5].buf;
-        one->count = its[6].buf;
-    }
-    size_t room = (size_t)(left.p * in_eights(right.p + 1));
-    room += (size_t)(right.p * in_eights(left.p + 1) + m);
-    double *scratch = calloc(room, sizeof(double));
-    int there_is = scratch != NULL;
-    if (there_is) {
-        Py_BEGIN_ALLOW_THREADS
-        kl_factored(&left, &right, row.buf, column.buf, out.buf,
-                    row.len / (Py_ssize_t)sizeof(int64_t), m, scratch);
-        Py_END_ALLOW_THREADS
-    }
-    free(scratch);
-    for (int k = 0; k < 14; k++)
-        PyBuffer_Release(&part[k]);
-    PyBuffer_Release(&row);
-    PyBuffer_Release(&column);
-    PyBuffer_Release(&out);
-    if (!there_is)
-        return PyErr_NoMemory();
-    Py_RETURN_NONE;
+    void *const *at = call->at + first;
+    return (Factored){at[0], at[1], at[2], at[3], at[4], at[5], at[6], p};
 }
+
+static Outcome kl_of_factors(Call *call)
+{
+    const int64_t *row = call->at[14], *column = call->at[15];
+    double *out = call->at[16];
+    Py_ssize_t m = SIZE('m'), p = SIZE('p'), q = SIZE('q');
+    Factored left = factored(call, 0, p), right = factored(call, 7, q);
+    Room room = {scratch(call, p, in_eights(q + 1), sizeof(double)),
+                 scratch(call, q, in_eights(p + 1), sizeof(double)),
+                 scratch(call, m, 1, sizeof(double))};
+    if (room.cross == NULL || room.across == NULL || room.gap == NULL)
+        return NO_MEMORY;
+    for (Py_ssize_t first = 0; first < SIZE('e'); first += AT_ONCE) {
+        Py_ssize_t pairs = SIZE('e') - first;
+        if (is_interrupted(call))
+            return INTERRUPTED;
+        kl_factored(&left, &right, row + first, column + first, out + first,
+                    pairs < AT_ONCE ? pairs : AT_ONCE, m, &room);
+    }
+    return DONE;
+}
+
+const Loop kl_of_factored_pairs = {
+    "kl_of_factored_pairs",
+    "mean:d(i,m) factor:d(i,p,m) inverse:d(i,p,p) noise:d(i) norm:d(i) whitened:d(i) "
+    "count:d(i) right_mean:d(j,m) right_factor:d(j,q,m) right_inverse:d(j,q,q) "
+    "right_noise:d(j) right_norm:d(j) right_whitened:d(j) right_count:d(j) "
+    "row:l(e)<i column:l(e)<j out:D(e)",
+    kl_of_factors,
+};

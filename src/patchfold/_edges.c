@@ -1,9 +1,10 @@
-/* Loops over the edges of a graph; see _loops.c and _native.py. */
+/* Loops over the edges of a graph; see _loops.h and _native_edges.py. */
 
 #include "_loops.h"
 
 /* ---- Edges of a table of neighbours, and edges as rows of a sparse matrix ----------- */
 
+#define AT_ONCE 0xFFFFF /* edges between looks for a signal, less one */
 #define TILE 64
 
 /* Fill a table (n, n) with who is whose neighbour, either way, above the diagonal; by
@@ -23,32 +24,33 @@ static void fill_table(unsigned char *table, Py_ssize_t n, const int64_t *row,
         }
 }
 
-/* `table` is zeros; there is room for one edge more than there are relations. */
-PyObject *unite_relations(PyObject *self, PyObject *args)
+static Outcome unite_most(Call *call)
 {
-    Py_buffer table, row, column, source, target;
-    Py_ssize_t n, count = 0;
-    if (!PyArg_ParseTuple(args, "w*y*y*w*w*n", &table, &row, &column, &source, &target,
-                          &n))
-        return NULL;
-    int64_t *low = source.buf, *high = target.buf;
-    Py_BEGIN_ALLOW_THREADS
-    fill_table(table.buf, n, row.buf, column.buf,
-               row.len / (Py_ssize_t)sizeof(int64_t));
+    int64_t *low = call->at[2], *high = call->at[3];
+    Py_ssize_t n = SIZE('n'), count = 0;
+    unsigned char *table = scratch(call, n, n, 1);
+    if (SIZE('f') <= SIZE('e'))
+        return refuse(call, BAD_VALUE, "source has no room for one edge more");
+    if (table == NULL)
+        return NO_MEMORY;
+    fill_table(table, n, call->at[0], call->at[1], SIZE('e'));
     for (Py_ssize_t i = 0; i < n; i++)
         for (Py_ssize_t j = i + 1; j < n; j++) { /* no branch: it could not be foreseen */
             low[count] = i;
             high[count] = j;
-            count += ((unsigned char *)table.buf)[i * n + j];
+            count += table[i * n + j];
         }
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&table);
-    PyBuffer_Release(&row);
-    PyBuffer_Release(&column);
-    PyBuffer_Release(&source);
-    PyBuffer_Release(&target);
-    return PyLong_FromSsize_t(count);
+    call->result = count;
+    return DONE;
 }
+
+/* Returns how many edges there are. There is room for one more than there are relations,
+   as what is written behind the last is not an edge. */
+const Loop unite_relations = {
+    "unite_relations",
+    "row:l(e)<n column:l(e)<n source:L(f) target:L(f) n:#n",
+    unite_most,
+};
 
 #define AHEAD 32 /* edges whose rows are fetched early: they are far apart */
 #define FEW 32   /* numbers that are sorted one by one */
@@ -61,8 +63,9 @@ typedef struct {
     int64_t *larger; /* scratch (n_relations): those of one sample after another */
 } Relation;
 
-/* Give every sample its larger neighbours, in the order of who asked: itself first. */
-static void list_larger(const Relation *g)
+/* Give every sample its larger neighbours, in the order of who asked: itself first.
+   Returns whether no signal came. */
+static int list_larger(Call *call, const Relation *g)
 {
     memset(g->next, 0, sizeof(int64_t) * (size_t)(g->n + 1));
     for (Py_ssize_t e = 0; e < g->n_relations; e++) {
@@ -79,7 +82,10 @@ static void list_larger(const Relation *g)
             g->larger[g->next[i < j ? i : j]++] = i < j ? j : i;
         }
         g->own[i] = g->next[i];
+        if ((i & AT_ONCE) == 0 && is_interrupted(call))
+            return 0;
     }
+    return 1;
 }
 
 static int compare_places(const void *a, const void *b)
@@ -123,32 +129,30 @@ static Py_ssize_t write_edges(const Relation *g, int64_t *source, int64_t *targe
     return count;
 }
 
-/* There is room for one edge more than there are relations. */
-PyObject *unite_neighbors(PyObject *self, PyObject *args)
+static Outcome unite_few(Call *call)
 {
-    Py_buffer row, column, source, target;
-    Relation g;
-    if (!PyArg_ParseTuple(args, "y*y*w*w*n", &row, &column, &source, &target, &g.n))
-        return NULL;
-    Py_ssize_t count = 0;
-    g.row = row.buf, g.column = column.buf;
-    g.n_relations = row.len / (Py_ssize_t)sizeof(int64_t);
-    g.next = malloc(sizeof(int64_t) * (size_t)(2 * g.n + 1 + g.n_relations));
-    g.own = g.next + g.n + 1, g.larger = g.own + g.n;
-    if (g.next != NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        list_larger(&g);
-        count = write_edges(&g, source.buf, target.buf);
-        Py_END_ALLOW_THREADS
-    }
-    int room = g.next != NULL;
-    free(g.next);
-    PyBuffer_Release(&row);
-    PyBuffer_Release(&column);
-    PyBuffer_Release(&source);
-    PyBuffer_Release(&target);
-    return room ? PyLong_FromSsize_t(count) : PyErr_NoMemory();
+    Relation g = {call->at[0], call->at[1], SIZE('n'), SIZE('e')};
+    g.next = scratch(call, g.n + 1, 1, sizeof(int64_t));
+    g.own = scratch(call, g.n, 1, sizeof(int64_t));
+    g.larger = scratch(call, g.n_relations, 1, sizeof(int64_t));
+    if (SIZE('f') <= g.n_relations)
+        return refuse(call, BAD_VALUE, "source has no room for one edge more");
+    for (Py_ssize_t e = 1; e < g.n_relations; e++)
+        if (g.row[e] < g.row[e - 1])
+            return refuse(call, BAD_VALUE, "rows do not ascend");
+    if (g.next == NULL || g.own == NULL || g.larger == NULL)
+        return NO_MEMORY;
+    if (!list_larger(call, &g))
+        return INTERRUPTED;
+    call->result = write_edges(&g, call->at[2], call->at[3]);
+    return DONE;
 }
+
+const Loop unite_neighbors = {
+    "unite_neighbors",
+    "row:l(e)<n column:l(e)<n source:L(f) target:L(f) n:#n",
+    unite_few,
+};
 
 typedef struct {
     const int64_t *source, *target;
@@ -171,10 +175,12 @@ static void count_entries(const Edges *g)
 }
 
 /* Edges are sorted, so a row meets its smaller neighbours in order, then the larger.
-   `next` is the entry each row has reached. */
-static void write_entries(const Edges *g, int32_t *next)
+   `next` is the entry each row has reached. Returns whether no signal came. */
+static int write_entries(Call *call, const Edges *g, int32_t *next)
 {
     for (Py_ssize_t e = 0; e < g->n_edges; e++) {
+        if ((e & AT_ONCE) == 0 && is_interrupted(call))
+            return 0;
         if (e + AHEAD < g->n_edges) {
             int32_t soon = next[g->target[e + AHEAD]];
             __builtin_prefetch(g->column + soon, 1);
@@ -186,54 +192,45 @@ static void write_entries(const Edges *g, int32_t *next)
         g->column[down] = (int32_t)g->target[e];
         g->data[down] = g->value[e];
     }
+    return 1;
 }
 
-PyObject *mirror_edges(PyObject *self, PyObject *args)
+static Outcome mirror(Call *call)
 {
-    Py_buffer source, target, value, pointer, column, data;
-    if (!PyArg_ParseTuple(args, "y*y*y*w*w*w*", &source, &target, &value, &pointer,
-                          &column, &data))
-        return NULL;
-    Edges g = {source.buf, target.buf, value.buf, pointer.buf, column.buf, data.buf,
-               pointer.len / (Py_ssize_t)sizeof(int32_t) - 1,
-               source.len / (Py_ssize_t)sizeof(int64_t)};
-    int32_t *next = malloc(sizeof(int32_t) * (size_t)(g.n + 1));
-    if (next != NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        count_entries(&g);
-        memcpy(next, g.pointer, sizeof(int32_t) * (size_t)g.n);
-        write_entries(&g, next);
-        Py_END_ALLOW_THREADS
-    }
-    int room = next != NULL;
-    free(next);
-    PyBuffer_Release(&source);
-    PyBuffer_Release(&target);
-    PyBuffer_Release(&value);
-    PyBuffer_Release(&pointer);
-    PyBuffer_Release(&column);
-    PyBuffer_Release(&data);
-    if (!room)
-        return PyErr_NoMemory();
-    Py_RETURN_NONE;
+    Edges g = {call->at[0], call->at[1], call->at[2], call->at[3], call->at[4],
+               call->at[5], SIZE('n'),   SIZE('e')};
+    int32_t *next = scratch(call, g.n, 1, sizeof(int32_t));
+    if (SIZE('f') != 2 * g.n_edges || SIZE('f') > INT32_MAX || g.n > INT32_MAX)
+        return refuse(call, BAD_VALUE, "column has no room for every edge twice");
+    if (next == NULL)
+        return NO_MEMORY;
+    count_entries(&g);
+    memcpy(next, g.pointer, sizeof(int32_t) * (size_t)g.n);
+    return write_entries(call, &g, next) ? DONE : INTERRUPTED;
 }
+
+const Loop mirror_edges = {
+    "mirror_edges",
+    "source:l(e)<n target:l(e)<n value:d(e) pointer:I(n+1) column:I(f) data:D(f)",
+    mirror,
+};
 
 /* ---- Matrices of a graph ------------------------------------------------------------ */
 
 /* D - W of a sparse matrix, rows ascending: what is on the diagonal of W is taken off the
-   degree. There is room for one entry more in every row; returns how many there are. */
-PyObject *subtract_from_degrees(PyObject *self, PyObject *args)
+   degree. There is room for one entry more in every row. */
+static Outcome subtract(Call *call)
 {
-    Py_buffer pointer, column, data, degrees, to_pointer, to_column, to_data;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*w*w*w*", &pointer, &column, &data, &degrees,
-                          &to_pointer, &to_column, &to_data))
-        return NULL;
-    const int32_t *start = pointer.buf, *j = column.buf;
-    const double *weight = data.buf, *degree = degrees.buf;
-    int32_t *starts = to_pointer.buf, *place = to_column.buf, count = 0;
-    double *value = to_data.buf;
-    Py_ssize_t n = degrees.len / (Py_ssize_t)sizeof(double);
-    Py_BEGIN_ALLOW_THREADS
+    const int32_t *start = call->at[0], *j = call->at[1];
+    const double *weight = call->at[2], *degree = call->at[3];
+    int32_t *starts = call->at[4], *place = call->at[5], count = 0;
+    double *value = call->at[6];
+    Py_ssize_t n = SIZE('n');
+    Outcome outcome = check_rows(call, start, j, 0, n, SIZE('e'), n);
+    if (outcome != DONE)
+        return outcome;
+    if (SIZE('f') < SIZE('e') + n || SIZE('f') > INT32_MAX)
+        return refuse(call, BAD_VALUE, "to_column has no room for one more in every row");
     for (Py_ssize_t i = 0; i < n; i++) {
         int32_t e = start[i], end = start[i + 1];
         starts[i] = count;
@@ -246,54 +243,52 @@ PyObject *subtract_from_degrees(PyObject *self, PyObject *args)
             place[count] = j[e], value[count] = -weight[e];
     }
     starts[n] = count;
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&pointer);
-    PyBuffer_Release(&column);
-    PyBuffer_Release(&data);
-    PyBuffer_Release(&degrees);
-    PyBuffer_Release(&to_pointer);
-    PyBuffer_Release(&to_column);
-    PyBuffer_Release(&to_data);
-    return PyLong_FromLong(count);
+    call->result = count;
+    return DONE;
 }
 
+/* Returns how many entries there are. */
+const Loop subtract_from_degrees = {
+    "subtract_from_degrees",
+    "pointer:i(n+1) column:i(e) data:d(e) degrees:d(n) to_pointer:I(n+1) to_column:I(f) "
+    "to_data:D(f)",
+    subtract,
+};
+
 /* A sparse matrix with its rows in an order, and its columns where `place` says. */
-PyObject *reorder_rows(PyObject *self, PyObject *args)
+static Outcome reorder(Call *call)
 {
-    Py_buffer pointer, column, data, order, place, to_pointer, to_column, to_data;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*w*w*w*", &pointer, &column, &data, &order,
-                          &place, &to_pointer, &to_column, &to_data))
-        return NULL;
-    const int32_t *start = pointer.buf, *j = column.buf, *row = order.buf;
-    const int32_t *to = place.buf;
-    const double *value = data.buf;
-    int32_t *starts = to_pointer.buf, *columns = to_column.buf;
-    double *values = to_data.buf;
-    Py_ssize_t n = order.len / (Py_ssize_t)sizeof(int32_t);
+    const int32_t *start = call->at[0], *j = call->at[1], *row = call->at[3];
+    const int32_t *to = call->at[4];
+    const double *value = call->at[2];
+    int32_t *starts = call->at[5], *columns = call->at[6];
+    double *values = call->at[7];
+    Outcome outcome = check_rows(call, start, j, 0, SIZE('n'), SIZE('e'), SIZE('c'));
+    if (outcome != DONE)
+        return outcome;
     starts[0] = 0;
-    Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t i = 0; i < n; i++) {
+    for (Py_ssize_t i = 0; i < SIZE('r'); i++) {
         int32_t at = starts[i], e = start[row[i]], end = start[row[i] + 1];
+        if (end - e > SIZE('f') - at || SIZE('f') > INT32_MAX)
+            return refuse(call, BAD_VALUE, "rows of the order have more entries than fit");
         for (; e < end; e++, at++)
             columns[at] = to[j[e]], values[at] = value[e];
         starts[i + 1] = at;
     }
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&pointer);
-    PyBuffer_Release(&column);
-    PyBuffer_Release(&data);
-    PyBuffer_Release(&order);
-    PyBuffer_Release(&place);
-    PyBuffer_Release(&to_pointer);
-    PyBuffer_Release(&to_column);
-    PyBuffer_Release(&to_data);
-    Py_RETURN_NONE;
+    return DONE;
 }
+
+const Loop reorder_rows = {
+    "reorder_rows",
+    "pointer:i(n+1) column:i(e) data:d(e) order:i(r)<n place:i(c)<c to_pointer:I(r+1) "
+    "to_column:I(f) to_data:D(f)",
+    reorder,
+};
 
 /* ---- Connected pieces --------------------------------------------------------------- */
 
 /* The smallest known sample of a piece, from any: each points to one that is smaller, or
-   is itself the smallest. What was passed points further down afterwards. */
+   is itself the smallest, so the way ends. What was passed points further down afterwards. */
 INLINE int64_t first_of(int64_t *smaller, int64_t i)
 {
     while (smaller[i] != i) {
@@ -312,30 +307,30 @@ static int64_t number_pieces(const int64_t *smaller, int32_t *labels, Py_ssize_t
     return count;
 }
 
-PyObject *label_pieces(PyObject *self, PyObject *args)
+static Outcome find_pieces(Call *call)
 {
-    Py_buffer source, target, labels;
-    if (!PyArg_ParseTuple(args, "y*y*w*", &source, &target, &labels))
-        return NULL;
-    const int64_t *low = source.buf, *high = target.buf;
-    Py_ssize_t n = labels.len / (Py_ssize_t)sizeof(int32_t);
-    Py_ssize_t n_edges = source.len / (Py_ssize_t)sizeof(int64_t);
-    int64_t count = 0, *smaller = malloc(sizeof(int64_t) * (size_t)(n + 1));
-    if (smaller != NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t i = 0; i < n; i++)
-            smaller[i] = i;
-        for (Py_ssize_t e = 0; e < n_edges; e++) {
-            int64_t a = first_of(smaller, low[e]), b = first_of(smaller, high[e]);
-            smaller[a > b ? a : b] = a > b ? b : a;
-        }
-        count = number_pieces(smaller, labels.buf, n);
-        Py_END_ALLOW_THREADS
+    const int64_t *low = call->at[0], *high = call->at[1];
+    Py_ssize_t n = SIZE('n');
+    int64_t *smaller = scratch(call, n, 1, sizeof(int64_t));
+    if (n > INT32_MAX)
+        return refuse(call, BAD_VALUE, "there are more samples than labels");
+    if (smaller == NULL)
+        return NO_MEMORY;
+    for (Py_ssize_t i = 0; i < n; i++)
+        smaller[i] = i;
+    for (Py_ssize_t e = 0; e < SIZE('e'); e++) {
+        if ((e & AT_ONCE) == 0 && is_interrupted(call))
+            return INTERRUPTED;
+        int64_t a = first_of(smaller, low[e]), b = first_of(smaller, high[e]);
+        smaller[a > b ? a : b] = a > b ? b : a;
     }
-    int room = smaller != NULL;
-    free(smaller);
-    PyBuffer_Release(&source);
-    PyBuffer_Release(&target);
-    PyBuffer_Release(&labels);
-    return room ? PyLong_FromLongLong(count) : PyErr_NoMemory();
+    call->result = number_pieces(smaller, call->at[2], n);
+    return DONE;
 }
+
+/* Returns how many pieces there are. */
+const Loop label_pieces = {
+    "label_pieces",
+    "source:l(e)<n target:l(e)<n labels:I(n)",
+    find_pieces,
+};

@@ -2,7 +2,7 @@
 
    `_native.py` calls them, and says in NumPy and SciPy what each computes. They hold no
    state, touch no Python object and run without Python's lock, so blocks of rows run in
-   threads. Buffers come in whole; their types and sizes are `_native.py`'s promise. */
+   threads. `_call.c` checks their arguments: see _loops.h. */
 
 #include "_loops.h"
 
@@ -61,11 +61,20 @@ static Entry pop(Heap *heap)
     return top;
 }
 
-static void paths_from(int32_t source, int32_t n, const int32_t *indptr,
-                       const int32_t *indices, const double *lengths, Heap *heap,
-                       double *found)
+typedef struct {
+    const int32_t *indptr, *indices;
+    const double *lengths;
+    Py_ssize_t n;
+} Graph;
+
+#define POPPED 65536 /* nodes between looks for a signal */
+
+static Outcome paths_from(Call *call, const Graph *graph, int32_t source, Heap *heap,
+                          double *found)
 {
-    for (int32_t i = 0; i < n; i++) {
+    const int32_t *indptr = graph->indptr, *indices = graph->indices;
+    const double *lengths = graph->lengths;
+    for (Py_ssize_t i = 0; i < graph->n; i++) {
         found[i] = INFINITY;
         heap->place[i] = -1;
     }
@@ -74,12 +83,21 @@ static void paths_from(int32_t source, int32_t n, const int32_t *indptr,
     heap->entries[0].key = 0.0;
     heap->entries[0].node = source;
     heap->place[source] = 0;
-    while (heap->size > 0) {
+    for (Py_ssize_t popped = 1; heap->size > 0; popped++) {
         Entry nearest = pop(heap);
         int32_t start = indptr[nearest.node], stop = indptr[nearest.node + 1];
+        int is_valid = 1;
         /* Asked for together, and not each when the branch before it is decided. */
-        for (int32_t e = start; e < stop; e++)
+        for (int32_t e = start; e < stop; e++) {
+            is_valid &= (uint32_t)indices[e] < (uint32_t)graph->n && lengths[e] >= 0;
             __builtin_prefetch(found + indices[e]);
+        }
+        if (!is_valid)
+            return refuse(call, BAD_VALUE,
+                          "an edge ends outside of the graph, or its length is not a "
+                          "number >= 0");
+        if (popped % POPPED == 0 && is_interrupted(call))
+            return INTERRUPTED;
         if (heap->size > 0) { /* the edges of who is likely to be next */
             int32_t next = heap->entries[0].node;
             for (int32_t e = indptr[next]; e < indptr[next + 1]; e += 8) {
@@ -98,38 +116,31 @@ static void paths_from(int32_t source, int32_t n, const int32_t *indptr,
             }
         }
     }
+    return DONE;
 }
 
-static PyObject *shortest_paths(PyObject *self, PyObject *args)
+static Outcome find_paths(Call *call)
 {
-    Py_buffer indptr, indices, lengths, sources, found;
-    Heap heap;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*w*", &indptr, &indices, &lengths, &sources,
-                          &found))
-        return NULL;
-    int32_t n = (int32_t)(indptr.len / sizeof(int32_t)) - 1;
-    Py_ssize_t n_sources = sources.len / sizeof(int32_t);
-    heap.entries = malloc(sizeof(Entry) * ((size_t)n + 1));
-    heap.place = malloc(sizeof(int32_t) * ((size_t)n + 1));
-    int room = heap.entries != NULL && heap.place != NULL;
-    if (room) {
-        Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t s = 0; s < n_sources; s++)
-            paths_from(((int32_t *)sources.buf)[s], n, indptr.buf, indices.buf,
-                       lengths.buf, &heap, (double *)found.buf + s * n);
-        Py_END_ALLOW_THREADS
-    }
-    free(heap.entries);
-    free(heap.place);
-    PyBuffer_Release(&indptr);
-    PyBuffer_Release(&indices);
-    PyBuffer_Release(&lengths);
-    PyBuffer_Release(&sources);
-    PyBuffer_Release(&found);
-    if (!room)
-        return PyErr_NoMemory();
-    Py_RETURN_NONE;
+    Graph graph = {call->at[0], call->at[1], call->at[2], SIZE('n')};
+    const int32_t *sources = call->at[3];
+    double *found = call->at[4];
+    Heap heap = {scratch(call, graph.n, 1, sizeof(Entry)),
+                 scratch(call, graph.n, 1, sizeof(int32_t)), 0};
+    if (heap.entries == NULL || heap.place == NULL)
+        return NO_MEMORY;
+    Outcome outcome = check_pointers(call, graph.indptr, 0, graph.n, SIZE('e'));
+    for (Py_ssize_t s = 0; outcome == DONE && s < SIZE('s'); s++)
+        outcome = is_interrupted(call) ? INTERRUPTED
+                                       : paths_from(call, &graph, sources[s], &heap,
+                                                    found + s * graph.n);
+    return outcome;
 }
+
+const Loop shortest_paths = {
+    "shortest_paths",
+    "indptr:i(n+1) indices:i(e) lengths:d(e) sources:i(s)<n found:D(s,n)",
+    find_paths,
+};
 
 /* ---- Inverses of many small symmetric matrices, eight side by side ---------------- */
 
@@ -171,44 +182,42 @@ static void invert_eight(Doubles *a, Py_ssize_t m)
 #undef AT
 }
 
-static PyObject *invert_packed(PyObject *self, PyObject *args)
+static Outcome invert_all(Call *call)
 {
-    Py_buffer matrices, inverses;
-    Py_ssize_t m;
-    if (!PyArg_ParseTuple(args, "y*w*n", &matrices, &inverses, &m))
-        return NULL;
-    Py_ssize_t packed = m * (m + 1) / 2;
-    Py_ssize_t n = matrices.len / (Py_ssize_t)sizeof(double) / packed;
-    const double *in = matrices.buf;
-    double *out = inverses.buf;
-    Doubles *eight = malloc(sizeof(Doubles) * (size_t)packed);
-    if (eight != NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t first = 0; first < n; first += N_DOUBLES) {
-            for (int l = 0; l < N_DOUBLES; l++) {
-                Py_ssize_t one = first + l < n ? first + l : n - 1;
-                for (Py_ssize_t k = 0; k < packed; k++)
-                    eight[k][l] = in[one * packed + k];
-            }
-            invert_eight(eight, m);
-            for (int l = 0; l < N_DOUBLES && first + l < n; l++)
-                for (Py_ssize_t k = 0; k < packed; k++)
-                    out[(first + l) * packed + k] = eight[k][l];
+    Py_ssize_t n = SIZE('n'), m = SIZE('m'), packed = SIZE('p');
+    const double *in = call->at[0];
+    double *out = call->at[1];
+    Doubles *eight = scratch(call, packed, 1, sizeof(Doubles));
+    if (!is_packed(packed, m))
+        return refuse(call, BAD_VALUE, "matrices are not packed triangles of size m");
+    if (eight == NULL)
+        return NO_MEMORY;
+    for (Py_ssize_t first = 0; first < n; first += N_DOUBLES) {
+        if (is_interrupted(call))
+            return INTERRUPTED;
+        for (int l = 0; l < N_DOUBLES; l++) {
+            Py_ssize_t one = first + l < n ? first + l : n - 1;
+            for (Py_ssize_t k = 0; k < packed; k++)
+                eight[k][l] = in[one * packed + k];
         }
-        Py_END_ALLOW_THREADS
+        invert_eight(eight, m);
+        for (int l = 0; l < N_DOUBLES && first + l < n; l++)
+            for (Py_ssize_t k = 0; k < packed; k++)
+                out[(first + l) * packed + k] = eight[k][l];
     }
-    int room = eight != NULL;
-    free(eight);
-    PyBuffer_Release(&matrices);
-    PyBuffer_Release(&inverses);
-    if (!room)
-        return PyErr_NoMemory();
-    Py_RETURN_NONE;
+    return DONE;
 }
+
+const Loop invert_packed = {
+    "invert_packed",
+    "matrices:d(n,p) inverses:D(n,p) m:#m",
+    invert_all,
+};
 
 /* ---- Squared distances of listed pairs, without a copy of their rows --------------- */
 
-#define GAPS_AHEAD 8 /* pairs: their rows lie all over memory */
+#define GAPS_AHEAD 8  /* pairs: their rows lie all over memory */
+#define AT_ONCE 16384 /* pairs between looks for a signal */
 
 EVERY_PROCESSOR
 static void square_gaps(const double *left, const double *right, const int64_t *row,
@@ -234,51 +243,43 @@ static void square_gaps(const double *left, const double *right, const int64_t *
     }
 }
 
-static PyObject *squared_gaps(PyObject *self, PyObject *args)
+static Outcome square_listed_gaps(Call *call)
 {
-    Py_buffer left, right, row, column, out;
-    Py_ssize_t m;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*w*n", &left, &right, &row, &column, &out, &m))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    square_gaps(left.buf, right.buf, row.buf, column.buf, out.buf,
-                row.len / (Py_ssize_t)sizeof(int64_t), m);
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&left);
-    PyBuffer_Release(&right);
-    PyBuffer_Release(&row);
-    PyBuffer_Release(&column);
-    PyBuffer_Release(&out);
-    Py_RETURN_NONE;
+    const int64_t *row = call->at[2], *column = call->at[3];
+    double *out = call->at[4];
+    for (Py_ssize_t first = 0; first < SIZE('e'); first += AT_ONCE) {
+        Py_ssize_t left = SIZE('e') - first;
+        if (is_interrupted(call))
+            return INTERRUPTED;
+        square_gaps(call->at[0], call->at[1], row + first, column + first, out + first,
+                    left < AT_ONCE ? left : AT_ONCE, SIZE('m'));
+    }
+    return DONE;
 }
 
+const Loop squared_gaps = {
+    "squared_gaps",
+    "left:d(p,m) right:d(q,m) row:l(e)<p column:l(e)<q out:D(e)",
+    square_listed_gaps,
+};
+
+/* ---- The module --------------------------------------------------------------------- */
+
+static const Loop *const LOOPS[] = {
+    &shortest_paths,       &invert_packed,    &squared_gaps,
+    &kl_of_pairs,          &kl_of_factored_pairs,
+    &sparse_times,         &recur,            &orthogonalize,
+    &take_out,             &multiply,         &symmetric_times,
+    &moments_of_patches,   &packed_products,  &principal_directions,
+    &turns_of_pairs,       &all_squared_gaps, &keys_of_rows,
+    &read_keys,            &unite_relations,  &unite_neighbors,
+    &mirror_edges,         &subtract_from_degrees,
+    &reorder_rows,         &label_pieces,
+};
+#define N_LOOPS (int)(sizeof LOOPS / sizeof LOOPS[0])
+
 static PyMethodDef methods[] = {
-    {"shortest_paths", shortest_paths, METH_VARARGS, "Paths from some samples."},
-    {"sparse_times", sparse_times, METH_VARARGS, "S V, in some rows."},
-    {"recur", recur, METH_VARARGS, "S V a + V b + U c + R d into U, in some rows."},
-    {"orthogonalize", orthogonalize, METH_VARARGS, "Orthogonal columns, in place."},
-    {"take_out", take_out, METH_VARARGS, "What a vector has in common with rows."},
-    {"multiply", multiply, METH_VARARGS, "The product of two matrices."},
-    {"symmetric_times", symmetric_times, METH_VARARGS, "A matrix times a vector."},
-    {"invert_packed", invert_packed, METH_VARARGS, "Inverses of packed matrices."},
-    {"kl_of_factored_pairs", kl_of_factored_pairs, METH_VARARGS,
-     "KL of listed pairs of patches that have factors."},
-    {"kl_of_pairs", kl_of_pairs, METH_VARARGS, "Symmetrised KL of listed pairs."},
-    {"squared_gaps", squared_gaps, METH_VARARGS, "Squared distances of pairs."},
     {"search_cells", search_cells, METH_VARARGS, "Nearest samples in near cells."},
-    {"moments_of_patches", moments_of_patches, METH_VARARGS, "Means, covariances."},
-    {"packed_products", packed_products, METH_VARARGS, "Covariances of factors."},
-    {"principal_directions", principal_directions, METH_VARARGS, "Of small matrices."},
-    {"turns_of_pairs", turns_of_pairs, METH_VARARGS, "Curvatures of listed pairs."},
-    {"all_squared_gaps", all_squared_gaps, METH_VARARGS, "Squared distances to all."},
-    {"keys_of_rows", keys_of_rows, METH_VARARGS, "Numbers and places as keys."},
-    {"read_keys", read_keys, METH_VARARGS, "What the first of sorted keys say."},
-    {"unite_relations", unite_relations, METH_VARARGS, "Edges of most pairs."},
-    {"unite_neighbors", unite_neighbors, METH_VARARGS, "Edges of few pairs."},
-    {"mirror_edges", mirror_edges, METH_VARARGS, "Edges as a symmetric matrix."},
-    {"subtract_from_degrees", subtract_from_degrees, METH_VARARGS, "Laplacian."},
-    {"reorder_rows", reorder_rows, METH_VARARGS, "Rows and columns in an order."},
-    {"label_pieces", label_pieces, METH_VARARGS, "Connected pieces, numbered."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -286,10 +287,28 @@ static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "_loops", "Inner loops; see _native.py.", 0, methods,
 };
 
+/* Loops are functions of one kind, which differ by what they hold; the declaration of
+   their arguments is their docstring. */
+static int add_loop(PyObject *loops, const Loop *loop, PyMethodDef *method)
+{
+    *method = (PyMethodDef){loop->name, call_loop, METH_VARARGS, loop->declaration};
+    PyObject *held = PyCapsule_New((void *)loop, NULL, NULL);
+    PyObject *function = held != NULL ? PyCFunction_New(method, held) : NULL;
+    int is_added =
+        function != NULL && PyModule_AddObjectRef(loops, loop->name, function) == 0;
+    Py_XDECREF(held);
+    Py_XDECREF(function);
+    return is_added;
+}
+
 PyMODINIT_FUNC PyInit__loops(void)
 {
+    static PyMethodDef added[N_LOOPS];
     PyObject *loops = PyModule_Create(&module);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 15) < 0)
+    for (int k = 0; loops != NULL && k < N_LOOPS; k++)
+        if (!add_loop(loops, LOOPS[k], added + k))
+            Py_CLEAR(loops);
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 16) < 0)
         Py_CLEAR(loops);
     return loops;
 }

@@ -46,36 +46,95 @@ INLINE void fetch(const double *values, Py_ssize_t count)
         __builtin_prefetch(values + k);
 }
 
-/* In _divergence.c. */
-PyObject *kl_of_pairs(PyObject *self, PyObject *args);
-PyObject *kl_of_factored_pairs(PyObject *self, PyObject *args);
+/* Whether so many numbers are a triangle of a matrix of m rows, with its diagonal. */
+INLINE int is_packed(Py_ssize_t packed, Py_ssize_t m)
+{
+    return m <= packed && m < (Py_ssize_t)1 << 31 && packed == m * (m + 1) / 2;
+}
+
+/* ---- What a loop is, and how it is called ------------------------------------------- */
+
+/* A loop declares its arguments in one string, for example
+
+       "left:d(p,m) row:l(e)<p count:#k near:r out:D(e)"
+
+   An array has a kind and a size in every dimension. Kinds are d and f (double and single
+   precision), i and l (integers of 32 and 64 bits) and u (unsigned, 64 bits); arrays of a
+   capital kind are written to. A size is a letter, which is the same number wherever it
+   is used, a letter and a number (n+1), or a number. "<p" after an integer array: it
+   holds indices, all of them 0 to p - 1. "#k" is an integer of at least 0 that becomes a
+   size, and "r" is a real number.
+
+   `_call.c` refuses all else by a Python exception before the loop runs. So a loop may
+   rely on types, contiguity, sizes and declared indices, and checks only what depends on
+   more than that. It runs without Python's lock. */
+
+#define MOST_ARGUMENTS 24
+#define MOST_SCRATCH 8
+
+typedef enum {
+    DONE,
+    NO_MEMORY,
+    BAD_INDEX,  /* an IndexError: `wrong` says what is wrong */
+    BAD_VALUE,  /* likewise a ValueError */
+    INTERRUPTED /* a signal's handler raised an exception */
+} Outcome;
+
+typedef struct Call Call;
+
+typedef struct {
+    const char *name, *declaration;
+    Outcome (*run)(Call *call);
+} Loop;
+
+struct Call {
+    const Loop *loop;
+    void *at[MOST_ARGUMENTS]; /* where arrays begin, by the place of the argument */
+    Py_ssize_t sizes[26];     /* by letter; -1: not known yet */
+    double real;
+    const char *wrong;
+    Py_ssize_t result; /* what the call returns */
+    /* Of `_call.c` alone: */
+    Py_buffer views[MOST_ARGUMENTS];
+    int n_views;
+    void *scratch[MOST_SCRATCH];
+    int n_scratch;
+    PyThreadState *thread;
+    double looked; /* when signals were last looked for */
+};
+
+#define SIZE(letter) (call->sizes[(letter) - 'a'])
+
+/* In _call.c. */
+PyObject *call_loop(PyObject *self, PyObject *args);
+
+/* End a loop: `return refuse(call, BAD_VALUE, "...")`. */
+Outcome refuse(Call *call, Outcome how, const char *wrong);
+
+/* Memory (a x b items, zeros) that is freed after the loop; NULL if there is none. */
+void *scratch(Call *call, Py_ssize_t a, Py_ssize_t b, size_t item);
+
+/* Whether a signal asks to stop. Cheap, but not to be called for every number. */
+int is_interrupted(Call *call);
+
+/* Whether rows `first` to `last` of a sparse matrix lie one after another among
+   `n_entries`, and their columns are all below `n_columns`. */
+Outcome check_pointers(Call *call, const int32_t *pointer, Py_ssize_t first,
+                       Py_ssize_t last, Py_ssize_t n_entries);
+Outcome check_rows(Call *call, const int32_t *pointer, const int32_t *column,
+                   Py_ssize_t first, Py_ssize_t last, Py_ssize_t n_entries,
+                   Py_ssize_t n_columns);
+
+/* In _loops.c, _divergence.c, _vectors.c, _pairs.c, _edges.c. */
+extern const Loop shortest_paths, invert_packed, squared_gaps;
+extern const Loop kl_of_pairs, kl_of_factored_pairs;
+extern const Loop sparse_times, recur, orthogonalize, take_out, multiply, symmetric_times;
+extern const Loop moments_of_patches, packed_products, principal_directions,
+    turns_of_pairs, all_squared_gaps, keys_of_rows, read_keys;
+extern const Loop unite_relations, unite_neighbors, mirror_edges, subtract_from_degrees,
+    reorder_rows, label_pieces;
 
 /* In _search.c. */
 PyObject *search_cells(PyObject *self, PyObject *args);
-
-/* In _vectors.c. */
-PyObject *sparse_times(PyObject *self, PyObject *args);
-PyObject *recur(PyObject *self, PyObject *args);
-PyObject *orthogonalize(PyObject *self, PyObject *args);
-PyObject *take_out(PyObject *self, PyObject *args);
-PyObject *multiply(PyObject *self, PyObject *args);
-PyObject *symmetric_times(PyObject *self, PyObject *args);
-
-/* In _pairs.c. */
-PyObject *moments_of_patches(PyObject *self, PyObject *args);
-PyObject *packed_products(PyObject *self, PyObject *args);
-PyObject *principal_directions(PyObject *self, PyObject *args);
-PyObject *turns_of_pairs(PyObject *self, PyObject *args);
-PyObject *all_squared_gaps(PyObject *self, PyObject *args);
-PyObject *keys_of_rows(PyObject *self, PyObject *args);
-PyObject *read_keys(PyObject *self, PyObject *args);
-
-/* In _edges.c. */
-PyObject *unite_relations(PyObject *self, PyObject *args);
-PyObject *unite_neighbors(PyObject *self, PyObject *args);
-PyObject *mirror_edges(PyObject *self, PyObject *args);
-PyObject *subtract_from_degrees(PyObject *self, PyObject *args);
-PyObject *reorder_rows(PyObject *self, PyObject *args);
-PyObject *label_pieces(PyObject *self, PyObject *args);
 
 #endif

@@ -3,6 +3,12 @@
 Each function says in NumPy or SciPy what it computes; that is what runs without a
 compiler, and what the tests hold the C against, to rounding and but for the choice
 among ties. All release Python's lock.
+
+The loops check their arguments themselves, as they declare them (`_loops.h`): the types,
+that arrays are contiguous, sizes against each other, and the range of indices. What does
+not fit is a ValueError or an IndexError that names the loop and the argument. A wrapper
+passes arrays as they are, made readable by `as_kind` and `parts_of`, and has NumPy do
+what `is_plain` and `can_read` say the loops cannot read.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ try:
 except ImportError:  # installed where nothing compiles
     _loops = None
 
-LAYOUT = 15
+LAYOUT = 16
 """Counts the ways in which the loops were called: older ones are not called at all."""
 
 if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
@@ -64,15 +70,14 @@ def squared_gaps(
 ) -> np.ndarray:
     """Return |left[row[e]] - right[column[e]]|² for every e."""
     if _loops is None or not (is_plain(left) and is_plain(right)):
+        check_places(left.shape[0], row)
+        check_places(right.shape[0], column)
         gaps = right[column]
         gaps -= left[row]
         return np.einsum("ij,ij->i", gaps, gaps)
-    for places, rows in ((row, left), (column, right)):  # C would not notice
-        if places.size and not 0 <= places.min() <= places.max() < rows.shape[0]:
-            raise IndexError(f"pairs must be among {rows.shape[0]} rows")
     squared = np.empty(row.size)
     pairs = as_kind(row, np.int64), as_kind(column, np.int64)
-    _loops.squared_gaps(left, right, *pairs, squared, left.shape[1])
+    _loops.squared_gaps(left, right, *pairs, squared)
     return squared
 
 
@@ -106,20 +111,17 @@ def kl_of_pairs(
     fit = _fit_together(left) and _fit_together(right) and len(left) == len(right)
     if _loops is None or not fit or left[0].shape[1] != right[0].shape[1]:
         return None
+    if len(left) == 3 and left[1].shape[1] != right[1].shape[1]:  # one is diagonal
+        return None
     values = np.empty(row.size)
     pairs = as_kind(row, np.int64), as_kind(column, np.int64)
-    m, size, other = left[0].shape[1], left[1].shape[1], right[1].shape[1]
-    if len(left) != 3:
-        _loops.kl_of_factored_pairs(*parts, *pairs, values, m, size, other)
-    elif size == other:
-        _loops.kl_of_pairs(*parts, *pairs, values, m, size)
-    else:  # one is diagonal
-        return None
+    compare = _loops.kl_of_pairs if len(left) == 3 else _loops.kl_of_factored_pairs
+    compare(*parts, *pairs, values)
     return values
 
 
 def _fit_together(description: tuple[Any, ...]) -> bool:
-    """Say whether arrays are patches as KL describes them: C would not notice."""
+    """Say whether arrays are patches as KL describes them."""
     if not all(map(is_plain, description)) or description[0].ndim != 2:
         return False
     n, m = description[0].shape
@@ -156,7 +158,19 @@ def aligned(values: np.ndarray) -> np.ndarray:
 
 
 def as_kind(values: np.ndarray, dtype: Any) -> np.ndarray:
-    return np.ascontiguousarray(values, dtype=dtype)
+    """Return numbers as the loops read them: of a type, contiguous and aligned.
+
+    Integers do not come from floats, and no index changes where its type has room for
+    less: that is an IndexError.
+    """
+    kind = np.dtype(dtype)
+    if kind.kind == "i" and values.dtype != kind and values.size:
+        if values.dtype.kind not in "iu":
+            raise IndexError(f"indices must be integers, not {values.dtype}")
+        if values.min() < 0 or values.max() > np.iinfo(kind).max:
+            raise IndexError(f"{values.min()} to {values.max()} are no indices")
+    plain = np.ascontiguousarray(values, dtype=kind)
+    return plain if plain.flags.aligned else plain.copy()
 
 
 def is_plain(part: Any) -> bool:
@@ -165,4 +179,12 @@ def is_plain(part: Any) -> bool:
         isinstance(part, np.ndarray)
         and part.dtype == np.float64
         and part.flags.c_contiguous
+        and part.flags.aligned
     )
+
+
+def check_places(n: int, *places: np.ndarray) -> None:
+    """Refuse places that are none of 0 to n - 1, where arrays stand in for a loop."""
+    for which in places:
+        if which.size and not 0 <= which.min() <= which.max() < n:
+            raise IndexError(f"{which.min()} to {which.max()} of {n} samples")

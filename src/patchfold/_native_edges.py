@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ._native import as_kind, loops, parts_of
+from ._native import as_kind, check_places, loops, parts_of
 
 
 def mirror_edges(
@@ -18,6 +18,7 @@ def mirror_edges(
     """
     kind = np.int32 if max(n, 2 * source.size) < 2**31 else np.int64
     if loops() is None or kind is np.int64 or values.dtype != np.float64:
+        check_places(n, source, target)
         counts = np.bincount(source, minlength=n)
         pointer = np.concatenate([[0], np.cumsum(counts)]).astype(kind)
         above = sp.csr_array((values, target.astype(kind), pointer), shape=(n, n))
@@ -50,25 +51,22 @@ def unite_relations(
 
     Rows ascend, and nobody is a neighbour of itself.
     """
-    table = None
-    if row.size > n * n // DENSE:
-        table = np.zeros((n, n), dtype=bool)
+    is_dense = row.size > n * n // DENSE
     if loops() is None:
-        return _unite_in_arrays(n, row, column, table)
-    _check_places(n, row, column)
+        return _unite_in_arrays(n, row, column, is_dense)
     source, target = np.empty((2, row.size + 1), np.int64)
     relation = as_kind(row, np.int64), as_kind(column, np.int64)
-    if table is not None:
-        count = loops().unite_relations(table, *relation, source, target, n)
-    else:
-        count = loops().unite_neighbors(*relation, source, target, n)
+    unite = loops().unite_relations if is_dense else loops().unite_neighbors
+    count = unite(*relation, source, target, n)
     return source[:count], target[:count]
 
 
 def _unite_in_arrays(
-    n: int, row: np.ndarray, column: np.ndarray, table: np.ndarray | None
+    n: int, row: np.ndarray, column: np.ndarray, is_dense: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    if table is not None:
+    check_places(n, row, column)
+    if is_dense:
+        table = np.zeros((n, n), dtype=bool)
         table[row, column] = True
         table |= table.T
         source, target = np.nonzero(np.triu(table, k=1))
@@ -79,13 +77,6 @@ def _unite_in_arrays(
     np.not_equal(key[1:], key[:-1], out=first[1:])
     source, target = np.divmod(key[first], n)
     return source, target
-
-
-def _check_places(n: int, *places: np.ndarray) -> None:
-    """Refuse places that are none of 0 to n - 1: C would not notice."""
-    for which in places:
-        if which.size and not 0 <= which.min() <= which.max() < n:
-            raise IndexError(f"{which.min()} to {which.max()} of {n} samples")
 
 
 def subtract_from_degrees(weights: sp.csr_array, degrees: np.ndarray) -> sp.csr_array:
@@ -131,12 +122,12 @@ def label_pieces(
     Labels are in the order of the smallest sample of each.
     """
     if loops() is None:
+        check_places(n, source, target)
         degree = np.bincount(source, minlength=n) + np.bincount(target, minlength=n)
         if n and 2 * degree.min() >= n - 1:  # a piece of n/2 samples has no such degree
             return 1, np.zeros(n, dtype=np.int32)
         graph = sp.coo_array((np.ones(source.size), (source, target)), shape=(n, n))
         return connected_components(graph, directed=False)
-    _check_places(n, source, target)
     labels = np.empty(n, np.int32)
     edges = as_kind(source, np.int64), as_kind(target, np.int64)
     return loops().label_pieces(*edges, labels), labels

@@ -31,7 +31,7 @@ def all_squared_gaps(queries: np.ndarray, X: np.ndarray) -> np.ndarray:
             squared += gap
         return squared
     squared = np.empty((queries.shape[0], X.shape[0]))
-    loops().all_squared_gaps(queries, features, squared, *X.shape)
+    loops().all_squared_gaps(queries, features, squared)
     return squared
 
 
@@ -44,8 +44,7 @@ def keys_of_rows(numbers: np.ndarray, dropped: int, bits: int) -> np.ndarray | N
     if loops() is None or not is_plain(numbers):
         return None
     keys = np.empty(numbers.shape, np.uint64)
-    if keys.size:
-        loops().keys_of_rows(numbers, keys, numbers.shape[1], dropped, bits)
+    loops().keys_of_rows(numbers, keys, dropped, bits)
     return keys
 
 
@@ -53,14 +52,14 @@ def read_keys(
     keys: np.ndarray, numbers: np.ndarray, count: int, bits: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return places and numbers of the first `count` sorted keys of each row."""
-    if count > keys.shape[1]:  # C would not notice
+    if count > keys.shape[1]:
         raise IndexError(f"{count} of {keys.shape[1]} keys in a row")
     if loops() is None or not is_plain(numbers):
         places = (keys[:, :count] & np.uint64((1 << bits) - 1)).view(np.int64)
         return places, np.take_along_axis(numbers, places, axis=1)
     places = np.empty((keys.shape[0], count), np.int64)
     found = np.empty(places.shape)
-    loops().read_keys(keys, numbers, places, found, keys.shape[1], count, bits)
+    loops().read_keys(keys, numbers, places, found, bits)
     return places, found
 
 
@@ -78,8 +77,7 @@ def moments_of_patches(
     mean = np.empty(centers.shape)
     shapes = np.empty((q, k + int(include_center) if factored else m, m))
     near, flags = as_kind(indices, np.int64), (int(include_center), int(factored))
-    if mean.size:
-        loops().moments_of_patches(centers, X, near, mean, shapes, k, m, *flags)
+    loops().moments_of_patches(centers, X, near, mean, shapes, *flags)
     return mean, shapes
 
 
@@ -91,10 +89,9 @@ def packed_products(factors: Any, noise: Any) -> np.ndarray | None:
     """
     if loops() is None or not (is_plain(factors) and is_plain(noise)):
         return None
-    n, r, m = factors.shape
+    n, _, m = factors.shape
     packed = np.empty((n, m * (m + 1) // 2))
-    if packed.size:
-        loops().packed_products(factors, noise, packed, r, m)
+    loops().packed_products(factors, noise, packed)
     return packed
 
 
@@ -106,8 +103,7 @@ def principal_directions(matrices: Any) -> tuple[np.ndarray, np.ndarray] | None:
     if loops() is None or not is_plain(matrices) or matrices.shape[-1] > SMALL:
         return None
     variances, directions = np.empty(matrices.shape[:2]), np.empty(matrices.shape)
-    sizes = matrices.shape[:2]
-    found = loops().principal_directions(matrices, variances, directions, *sizes)
+    found = loops().principal_directions(matrices, variances, directions)
     return (variances, directions) if found else None
 
 
@@ -137,11 +133,10 @@ def turns_of_pairs(
         return None
     plain = [as_kind(part, np.float64) for part in parts]
     sides = [_side_by_side(part) for part in plain[2:]]
-    sizes = left[0].shape[1:]
 
     def write(row: np.ndarray, column: np.ndarray, *out: np.ndarray) -> None:
         pairs = as_kind(row, np.int64), as_kind(column, np.int64)
-        loops().turns_of_pairs(*plain, *sides, *pairs, *out, *sizes, near)
+        loops().turns_of_pairs(*plain, *sides, *pairs, *out, near)
 
     return write
 

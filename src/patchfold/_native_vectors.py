@@ -29,7 +29,7 @@ def sparse_times(
         image[rows] = matrix[rows] @ vectors
         return
     ends = rows.start, rows.stop
-    loops().sparse_times(*parts_of(matrix), vectors, image, vectors.shape[1], *ends)
+    loops().sparse_times(*parts_of(matrix), vectors, image, *ends)
 
 
 def recur(
@@ -53,7 +53,7 @@ def recur(
         return
     entries = parts_of(matrix, np.float32)
     ends = rows.start, rows.stop
-    loops().recur(*entries, now, before, added, weights, now.shape[1], *ends)
+    loops().recur(*entries, now, before, added, weights, *ends)
 
 
 def orthogonalize(block: np.ndarray) -> np.ndarray:
@@ -64,7 +64,7 @@ def orthogonalize(block: np.ndarray) -> np.ndarray:
     """
     if loops() is None:
         return np.linalg.qr(block)[0]
-    loops().orthogonalize(block, block.shape[1])
+    loops().orthogonalize(block)
     return block
 
 
@@ -81,7 +81,7 @@ def take_out(vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
             vector -= along @ rows
             parts += along
     else:
-        loops().take_out(vector, rows, parts, rows.shape[0])
+        loops().take_out(vector, rows, parts)
     return parts
 
 
@@ -91,7 +91,7 @@ def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     if loops() is None or not plain:
         return left @ right
     product = np.empty((left.shape[0], right.shape[1]))
-    loops().multiply(left, right, product, *left.shape, right.shape[1])
+    loops().multiply(left, right, product)
     return product
 
 

@@ -1,6 +1,8 @@
-/* Loops over the pairs of a nearly complete graph; see _loops.c and _native.py. */
+/* Loops over the pairs of a nearly complete graph; see _loops.h and _native_pairs.py. */
 
 #include "_loops.h"
+
+#define AT_ONCE 32 /* patches, or rows of numbers, between looks for a signal */
 
 /* ---- Means and covariances of patches ---------------------------------------------- */
 
@@ -81,88 +83,84 @@ static void write_centred(const Moments *s, Py_ssize_t n_points, double *centred
                sizeof(double) * (size_t)s->m);
 }
 
-/* Means of patches, and either their covariances or, if `factored`, the points
-   themselves, from the means. */
-PyObject *moments_of_patches(PyObject *self, PyObject *args)
+/* Make scratch of so many points. */
+static int make_room(Call *call, Moments *s, Py_ssize_t n_points)
 {
-    Py_buffer centers, X, indices, mean, out;
-    int factored;
-    Moments s;
-    if (!PyArg_ParseTuple(args, "y*y*y*w*w*nnii", &centers, &X, &indices, &mean, &out,
-                          &s.k, &s.m, &s.include_center, &factored))
-        return NULL;
-    s.centers = centers.buf, s.X = X.buf, s.indices = indices.buf;
-    s.wide = (s.m + N_DOUBLES - 1) / N_DOUBLES;
-    double *means = mean.buf, *shapes = out.buf;
-    Py_ssize_t n = mean.len / (Py_ssize_t)sizeof(double) / s.m;
-    Py_ssize_t n_points = s.k + s.include_center;
-    s.gaps = calloc((size_t)((n_points + ROWS) * s.wide), sizeof(Doubles));
-    s.sums = s.gaps + n_points * s.wide;
-    if (s.gaps != NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t i = 0; i < n; i++) {
-            const double *first = gather_points(&s, i);
-            centre_points(&s, n_points);
-            for (Py_ssize_t f = 0; f < s.m; f++)
-                means[i * s.m + f] = first[f] + ((double *)s.sums)[f];
-            if (factored)
-                write_centred(&s, n_points, shapes + i * n_points * s.m);
-            else
-                write_covariance(&s, n_points, shapes + i * s.m * s.m);
-        }
-        Py_END_ALLOW_THREADS
-    }
-    int room = s.gaps != NULL;
-    free(s.gaps);
-    PyBuffer_Release(&centers);
-    PyBuffer_Release(&X);
-    PyBuffer_Release(&indices);
-    PyBuffer_Release(&mean);
-    PyBuffer_Release(&out);
-    if (!room)
-        return PyErr_NoMemory();
-    Py_RETURN_NONE;
+    s->wide = (s->m + N_DOUBLES - 1) / N_DOUBLES;
+    s->gaps = scratch(call, n_points, s->wide, sizeof(Doubles));
+    s->sums = scratch(call, ROWS, s->wide, sizeof(Doubles));
+    return s->gaps != NULL && s->sums != NULL;
 }
 
-/* AᵀA + ε I of factors A, (r, m) each, packed: upper triangles row by row. */
-PyObject *packed_products(PyObject *self, PyObject *args)
+/* Means of patches, and either their covariances or, if `factored`, the points
+   themselves, from the means. */
+static Outcome find_moments(Call *call)
 {
-    Py_buffer factors, noise, out;
-    Py_ssize_t n_points;
-    Moments s = {0};
-    if (!PyArg_ParseTuple(args, "y*y*w*nn", &factors, &noise, &out, &n_points, &s.m))
-        return NULL;
-    const double *factor = factors.buf, *ridge = noise.buf;
-    double *packed = out.buf;
-    Py_ssize_t n = noise.len / (Py_ssize_t)sizeof(double);
-    s.wide = (s.m + N_DOUBLES - 1) / N_DOUBLES;
-    s.gaps = calloc((size_t)((n_points + ROWS) * s.wide), sizeof(Doubles));
-    s.sums = s.gaps + n_points * s.wide;
-    if (s.gaps != NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t i = 0; i < n; i++) {
-            for (Py_ssize_t p = 0; p < n_points; p++, factor += s.m)
-                memcpy(s.gaps + p * s.wide, factor, sizeof(double) * (size_t)s.m);
-            for (Py_ssize_t row = 0; row < s.m; row++) {
-                if (row % ROWS == 0)
-                    multiply_points(&s, n_points, row);
-                const double *sums = (const double *)(s.sums + row % ROWS * s.wide);
-                *packed++ = sums[row] + ridge[i];
-                for (Py_ssize_t g = row + 1; g < s.m; g++)
-                    *packed++ = sums[g];
-            }
-        }
-        Py_END_ALLOW_THREADS
+    Moments s = {call->at[0], call->at[1], call->at[2], SIZE('k'), SIZE('m')};
+    double *means = call->at[3], *shapes = call->at[4];
+    s.include_center = SIZE('c') > 0;
+    Py_ssize_t n_points = s.k + s.include_center, m = s.m;
+    if (n_points < 1)
+        return refuse(call, BAD_VALUE, "a patch has no points");
+    if (SIZE('r') != (SIZE('f') ? n_points : m))
+        return refuse(call, BAD_VALUE, "shapes has another number of rows");
+    if (!make_room(call, &s, n_points))
+        return NO_MEMORY;
+    for (Py_ssize_t i = 0; i < SIZE('q'); i++) {
+        if (i % AT_ONCE == 0 && is_interrupted(call))
+            return INTERRUPTED;
+        const double *first = gather_points(&s, i);
+        centre_points(&s, n_points);
+        for (Py_ssize_t f = 0; f < m; f++)
+            means[i * m + f] = first[f] + ((double *)s.sums)[f];
+        if (SIZE('f'))
+            write_centred(&s, n_points, shapes + i * n_points * m);
+        else
+            write_covariance(&s, n_points, shapes + i * m * m);
     }
-    int room = s.gaps != NULL;
-    free(s.gaps);
-    PyBuffer_Release(&factors);
-    PyBuffer_Release(&noise);
-    PyBuffer_Release(&out);
-    if (!room)
-        return PyErr_NoMemory();
-    Py_RETURN_NONE;
+    return DONE;
 }
+
+const Loop moments_of_patches = {
+    "moments_of_patches",
+    "centers:d(q,m) X:d(n,m) indices:l(q,k)<n mean:D(q,m) shapes:D(q,r,m) "
+    "include_center:#c factored:#f",
+    find_moments,
+};
+
+/* AᵀA + ε I of factors A, (r, m) each, packed: upper triangles row by row. */
+static Outcome multiply_factors(Call *call)
+{
+    const double *factor = call->at[0], *ridge = call->at[1];
+    double *packed = call->at[2];
+    Py_ssize_t n_points = SIZE('r');
+    Moments s = {.m = SIZE('m')};
+    if (!is_packed(SIZE('p'), s.m))
+        return refuse(call, BAD_VALUE, "out has no room for triangles of size m");
+    if (!make_room(call, &s, n_points))
+        return NO_MEMORY;
+    for (Py_ssize_t i = 0; i < SIZE('n'); i++) {
+        if (i % AT_ONCE == 0 && is_interrupted(call))
+            return INTERRUPTED;
+        for (Py_ssize_t p = 0; p < n_points; p++, factor += s.m)
+            memcpy(s.gaps + p * s.wide, factor, sizeof(double) * (size_t)s.m);
+        for (Py_ssize_t row = 0; row < s.m; row++) {
+            if (row % ROWS == 0)
+                multiply_points(&s, n_points, row);
+            const double *sums = (const double *)(s.sums + row % ROWS * s.wide);
+            *packed++ = sums[row] + ridge[i];
+            for (Py_ssize_t g = row + 1; g < s.m; g++)
+                *packed++ = sums[g];
+        }
+    }
+    return DONE;
+}
+
+const Loop packed_products = {
+    "packed_products",
+    "factors:d(n,r,m) noise:d(n) out:D(n,p)",
+    multiply_factors,
+};
 
 /* ---- Principal directions of small matrices, eight side by side -------------------- */
 
@@ -244,13 +242,20 @@ static void write_directions(const Doubles *a, const Doubles *v, Py_ssize_t m, i
     }
 }
 
-static int find_directions(const double *matrices, double *variances, double *directions,
-                           Py_ssize_t n, Py_ssize_t m)
+/* The call returns whether all have been found. */
+static Outcome find_directions(Call *call)
 {
+    Py_ssize_t n = SIZE('n'), m = SIZE('m');
+    const double *matrices = call->at[0];
+    double *variances = call->at[1], *directions = call->at[2];
     Doubles a[MOST_FEATURES * MOST_FEATURES], v[MOST_FEATURES * MOST_FEATURES];
     double scale[N_DOUBLES];
-    int converged = 1;
+    if (m > MOST_FEATURES)
+        return refuse(call, BAD_VALUE, "matrices have more than 16 rows");
+    call->result = 1;
     for (Py_ssize_t first = 0; first < n; first += N_DOUBLES) {
+        if (is_interrupted(call))
+            return INTERRUPTED;
         for (int l = 0; l < N_DOUBLES; l++) {
             const double *one = matrices + (first + l < n ? first + l : first) * m * m;
             scale[l] = 0;
@@ -261,32 +266,19 @@ static int find_directions(const double *matrices, double *variances, double *di
             for (Py_ssize_t k = 0; k < m * m; k++)
                 a[k][l] = one[k] / scale[l];
         }
-        converged &= rotate_eight(a, v, m);
+        call->result &= rotate_eight(a, v, m);
         for (int l = 0; l < N_DOUBLES && first + l < n; l++)
             write_directions(a, v, m, l, scale[l], variances + (first + l) * m,
                              directions + (first + l) * m * m);
     }
-    return converged;
+    return DONE;
 }
 
-/* Returns whether all have been found. */
-PyObject *principal_directions(PyObject *self, PyObject *args)
-{
-    Py_buffer matrices, variances, directions;
-    Py_ssize_t n, m;
-    int found = 0;
-    if (!PyArg_ParseTuple(args, "y*w*w*nn", &matrices, &variances, &directions, &n, &m))
-        return NULL;
-    if (m <= MOST_FEATURES) {
-        Py_BEGIN_ALLOW_THREADS
-        found = find_directions(matrices.buf, variances.buf, directions.buf, n, m);
-        Py_END_ALLOW_THREADS
-    }
-    PyBuffer_Release(&matrices);
-    PyBuffer_Release(&variances);
-    PyBuffer_Release(&directions);
-    return PyBool_FromLong(found);
-}
+const Loop principal_directions = {
+    "principal_directions",
+    "matrices:d(n,m,m) variances:D(n,m) directions:D(n,m,m)",
+    find_directions,
+};
 
 /* ---- Principal curvatures of listed pairs, 32 right patches at a time ------------- */
 
@@ -387,13 +379,16 @@ static int find_runs(const Turns *t, Py_ssize_t start, Py_ssize_t n_pairs, Run *
     return count;
 }
 
-static void turn_pairs(const Turns *t, Py_ssize_t n_pairs)
+/* Every turn of the inner loop passes a group of a run, so it ends. */
+static Outcome turn_pairs(Call *call, const Turns *t, Py_ssize_t n_pairs)
 {
     Run runs[RUNS];
     double mean[LANES], within[LANES], between[LANES];
     for (Py_ssize_t start = 0; start < n_pairs;) {
         int n_runs = find_runs(t, start, n_pairs, runs), left = n_runs;
         start = runs[n_runs - 1].end;
+        if (is_interrupted(call))
+            return INTERRUPTED;
         while (left) {
             /* The first group that some run has not passed. */
             int64_t group = INT64_MAX;
@@ -418,32 +413,28 @@ static void turn_pairs(const Turns *t, Py_ssize_t n_pairs)
             }
         }
     }
+    return DONE;
 }
 
-PyObject *turns_of_pairs(PyObject *self, PyObject *args)
+static Outcome find_turns(Call *call)
 {
-    Py_buffer part[6], row, column, out[3];
-    Turns t;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*y*w*w*w*nnd", &part[0], &part[1], &part[2],
-                          &part[3], &part[4], &part[5], &row, &column, &out[0], &out[1],
-                          &out[2], &t.r, &t.m, &t.near))
-        return NULL;
-    t.left = part[0].buf, t.left_varied = part[1].buf;
-    t.right = part[2].buf, t.right_varied = part[3].buf;
-    t.groups = part[4].buf, t.groups_varied = part[5].buf;
-    t.row = row.buf, t.column = column.buf;
-    t.mean = out[0].buf, t.within = out[1].buf, t.between = out[2].buf;
-    Py_BEGIN_ALLOW_THREADS
-    turn_pairs(&t, row.len / (Py_ssize_t)sizeof(int64_t));
-    Py_END_ALLOW_THREADS
-    for (int k = 0; k < 6; k++)
-        PyBuffer_Release(&part[k]);
-    PyBuffer_Release(&row);
-    PyBuffer_Release(&column);
-    for (int k = 0; k < 3; k++)
-        PyBuffer_Release(&out[k]);
-    Py_RETURN_NONE;
+    void *const *at = call->at;
+    Turns t = {at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7],
+               at[8], at[9], at[10], SIZE('r'), SIZE('m'), call->real};
+    if (t.m ? SIZE('s') % t.m || SIZE('s') / t.m != t.r : SIZE('s') > 0)
+        return refuse(call, BAD_VALUE, "groups has another number of directions");
+    if (SIZE('j') > 0 && (SIZE('j') - 1) / LANES >= SIZE('g'))
+        return refuse(call, BAD_VALUE, "groups has fewer patches than right");
+    return turn_pairs(call, &t, SIZE('e'));
 }
+
+const Loop turns_of_pairs = {
+    "turns_of_pairs",
+    "left:d(i,r,m) left_varied:d(i,r) right:d(j,r,m) right_varied:d(j,r) "
+    "groups:d(g,s,32) groups_varied:d(g,r,32) row:l(e)<i column:l(e)<j mean:D(e) "
+    "within:D(e) between:D(e) near:r",
+    find_turns,
+};
 
 /* ---- Nearest of all samples: distances, keys to sort, and what the keys say --------- */
 
@@ -468,23 +459,24 @@ static void square_all_gaps(const double *query, const double *features, double 
     }
 }
 
-PyObject *all_squared_gaps(PyObject *self, PyObject *args)
+static Outcome square_gaps_to_all(Call *call)
 {
-    Py_buffer queries, features, out;
-    Py_ssize_t n, m;
-    if (!PyArg_ParseTuple(args, "y*y*w*nn", &queries, &features, &out, &n, &m))
-        return NULL;
-    Py_ssize_t n_queries = out.len / (Py_ssize_t)sizeof(double) / n;
-    Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t q = 0; q < n_queries; q++)
-        square_all_gaps((const double *)queries.buf + q * m, features.buf,
-                        (double *)out.buf + q * n, n, m);
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&queries);
-    PyBuffer_Release(&features);
-    PyBuffer_Release(&out);
-    Py_RETURN_NONE;
+    const double *queries = call->at[0];
+    double *out = call->at[2];
+    Py_ssize_t n = SIZE('n'), m = SIZE('m');
+    for (Py_ssize_t q = 0; q < SIZE('q'); q++) {
+        if (is_interrupted(call))
+            return INTERRUPTED;
+        square_all_gaps(queries + q * m, call->at[1], out + q * n, n, m);
+    }
+    return DONE;
 }
+
+const Loop all_squared_gaps = {
+    "all_squared_gaps",
+    "queries:d(q,m) features:d(m,n) out:D(q,n)",
+    square_gaps_to_all,
+};
 
 /* The bits of a number >= 0 are in its order. The last `dropped` are rounded off, half
    to even, and the place in the row put below what is left. */
@@ -499,49 +491,48 @@ static void make_keys(const uint64_t *restrict number, uint64_t *restrict key,
     }
 }
 
-PyObject *keys_of_rows(PyObject *self, PyObject *args)
+static Outcome make_all_keys(Call *call)
 {
-    Py_buffer numbers, keys;
-    Py_ssize_t n;
-    int dropped, bits;
-    if (!PyArg_ParseTuple(args, "y*w*nii", &numbers, &keys, &n, &dropped, &bits))
-        return NULL;
-    Py_ssize_t total = numbers.len / (Py_ssize_t)sizeof(uint64_t);
-    Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t at = 0; at < total; at += n)
-        make_keys((const uint64_t *)numbers.buf + at, (uint64_t *)keys.buf + at, n,
-                  dropped, bits);
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&numbers);
-    PyBuffer_Release(&keys);
-    Py_RETURN_NONE;
+    const uint64_t *numbers = call->at[0];
+    uint64_t *keys = call->at[1];
+    Py_ssize_t n = SIZE('n');
+    if (SIZE('d') < 1 || SIZE('d') > 63 || SIZE('b') > 63 || (n - 1) >> SIZE('b') > 0)
+        return refuse(call, BAD_VALUE, "places do not fit in the bits they have");
+    for (Py_ssize_t row = 0; row < SIZE('r'); row++)
+        make_keys(numbers + row * n, keys + row * n, n, (int)SIZE('d'), (int)SIZE('b'));
+    return DONE;
 }
 
+const Loop keys_of_rows = {
+    "keys_of_rows",
+    "numbers:d(r,n) keys:U(r,n) dropped:#d bits:#b",
+    make_all_keys,
+};
+
 /* Of sorted keys, the places and the numbers of the first `k` in each row. */
-PyObject *read_keys(PyObject *self, PyObject *args)
+static Outcome read_all_keys(Call *call)
 {
-    Py_buffer keys, numbers, places, values;
-    Py_ssize_t n, k;
-    int bits;
-    if (!PyArg_ParseTuple(args, "y*y*w*w*nni", &keys, &numbers, &places, &values, &n, &k,
-                          &bits))
-        return NULL;
-    const uint64_t *key = keys.buf;
-    const double *number = numbers.buf;
-    int64_t *place = places.buf;
-    double *value = values.buf;
-    uint64_t mask = ((uint64_t)1 << bits) - 1;
-    Py_ssize_t n_rows = n ? keys.len / (Py_ssize_t)sizeof(uint64_t) / n : 0;
-    Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t row = 0; row < n_rows; row++, key += n, number += n)
+    const uint64_t *key = call->at[0];
+    const double *number = call->at[1];
+    int64_t *place = call->at[2];
+    double *value = call->at[3];
+    Py_ssize_t n = SIZE('n'), k = SIZE('k');
+    if (k > n || SIZE('b') > 63)
+        return refuse(call, BAD_INDEX, "a row has fewer keys than are asked for");
+    uint64_t mask = ((uint64_t)1 << SIZE('b')) - 1;
+    for (Py_ssize_t row = 0; row < SIZE('r'); row++, key += n, number += n)
         for (Py_ssize_t j = 0; j < k; j++) {
-            *place = (int64_t)(key[j] & mask);
-            *value++ = number[*place++];
+            uint64_t at = key[j] & mask;
+            if (at >= (uint64_t)n)
+                return refuse(call, BAD_INDEX, "a key holds a place beyond its row");
+            *place++ = (int64_t)at;
+            *value++ = number[at];
         }
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&keys);
-    PyBuffer_Release(&numbers);
-    PyBuffer_Release(&places);
-    PyBuffer_Release(&values);
-    Py_RETURN_NONE;
+    return DONE;
 }
+
+const Loop read_keys = {
+    "read_keys",
+    "keys:u(r,n) numbers:d(r,n) places:L(r,k) values:D(r,k) bits:#b",
+    read_all_keys,
+};

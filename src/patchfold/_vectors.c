@@ -1,6 +1,18 @@
-/* Loops of the eigensolvers over a few vectors; see _loops.c and _native_vectors.py. */
+/* Loops of the eigensolvers over a few vectors; see _loops.h and _native_vectors.py. */
 
 #include "_loops.h"
+
+#define ROWS 256 /* of a sparse matrix, whose indices are checked right before use */
+
+/* Whether rows are some of the matrix, and vectors come in eights. */
+static Outcome check_block(Call *call)
+{
+    if (SIZE('s') > SIZE('t') || SIZE('t') > SIZE('n'))
+        return refuse(call, BAD_INDEX, "rows start to stop are not all in the matrix");
+    if (SIZE('w') % N_DOUBLES)
+        return refuse(call, BAD_VALUE, "the number of vectors is no multiple of 8");
+    return DONE;
+}
 
 /* ---- Sparse matrix times a few vectors --------------------------------------------- */
 
@@ -20,24 +32,28 @@ static void sparse_times_rows(const int32_t *indptr, const int32_t *indices,
         }
 }
 
-PyObject *sparse_times(PyObject *self, PyObject *args)
+static Outcome multiply_sparse(Call *call)
 {
-    Py_buffer indptr, indices, data, vectors, image;
-    Py_ssize_t width, start, stop;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*w*nnn", &indptr, &indices, &data, &vectors,
-                          &image, &width, &start, &stop))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    sparse_times_rows(indptr.buf, indices.buf, data.buf, vectors.buf, image.buf,
-                      width / N_DOUBLES, start, stop);
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&indptr);
-    PyBuffer_Release(&indices);
-    PyBuffer_Release(&data);
-    PyBuffer_Release(&vectors);
-    PyBuffer_Release(&image);
-    Py_RETURN_NONE;
+    const int32_t *indptr = call->at[0], *indices = call->at[1];
+    Outcome outcome = check_block(call);
+    for (Py_ssize_t first = SIZE('s'); outcome == DONE && first < SIZE('t');) {
+        Py_ssize_t last = first + ROWS < SIZE('t') ? first + ROWS : SIZE('t');
+        outcome = check_rows(call, indptr, indices, first, last, SIZE('e'), SIZE('c'));
+        if (outcome == DONE)
+            sparse_times_rows(indptr, indices, call->at[2], call->at[3], call->at[4],
+                              SIZE('w') / N_DOUBLES, first, last);
+        first = last;
+        if (is_interrupted(call))
+            outcome = INTERRUPTED;
+    }
+    return outcome;
 }
+
+const Loop sparse_times = {
+    "sparse_times",
+    "indptr:i(n+1) indices:i(e) data:d(e) vectors:d(c,w) image:D(n,w) start:#s stop:#t",
+    multiply_sparse,
+};
 
 /* ---- The same in a recurrence, in single precision --------------------------------- */
 
@@ -87,83 +103,81 @@ static void recur_rows(const int32_t *indptr, const int32_t *indices, const floa
                     stop, 0);
 }
 
-PyObject *recur(PyObject *self, PyObject *args)
+static Outcome recur_all(Call *call)
 {
-    Py_buffer indptr, indices, data, now, before, added, weights;
-    Py_ssize_t width, start, stop;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*w*y*y*nnn", &indptr, &indices, &data, &now,
-                          &before, &added, &weights, &width, &start, &stop))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    recur_rows(indptr.buf, indices.buf, data.buf, now.buf, before.buf, added.buf,
-               weights.buf, width / N_DOUBLES, start, stop,
-               now.len / (Py_ssize_t)sizeof(float) > MUCH);
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&indptr);
-    PyBuffer_Release(&indices);
-    PyBuffer_Release(&data);
-    PyBuffer_Release(&now);
-    PyBuffer_Release(&before);
-    PyBuffer_Release(&added);
-    PyBuffer_Release(&weights);
-    Py_RETURN_NONE;
+    const int32_t *indptr = call->at[0], *indices = call->at[1];
+    Py_ssize_t width = SIZE('w') / N_DOUBLES, n = SIZE('n');
+    Outcome outcome = check_block(call);
+    for (Py_ssize_t first = SIZE('s'); outcome == DONE && first < SIZE('t');) {
+        Py_ssize_t last = first + ROWS < SIZE('t') ? first + ROWS : SIZE('t');
+        outcome = check_rows(call, indptr, indices, first, last, SIZE('e'), n);
+        if (outcome == DONE)
+            recur_rows(indptr, indices, call->at[2], call->at[3], call->at[4],
+                       call->at[5], call->at[6], width, first, last,
+                       n * SIZE('w') > MUCH);
+        first = last;
+        if (is_interrupted(call))
+            outcome = INTERRUPTED;
+    }
+    return outcome;
 }
+
+const Loop recur = {
+    "recur",
+    "indptr:i(n+1) indices:i(e) data:f(e) now:f(n,w) before:F(n,w) added:f(n,w) "
+    "weights:f(4,w) start:#s stop:#t",
+    recur_all,
+};
 
 /* ---- A few columns made orthogonal: Gram and Schmidt, each twice ------------------- */
 
 /* Rows of V are `width` vectors of eight. Once leaves what rounding brings back of the
    columns before; twice does not. */
 EVERY_PROCESSOR
-static void orthogonalize_columns(Doubles *rows, Py_ssize_t n, Py_ssize_t width,
-                                  Doubles *along)
+static void orthogonalize_column(Doubles *rows, Py_ssize_t n, Py_ssize_t width,
+                                 Py_ssize_t j, Doubles *along)
 {
-    double *values = (double *)rows, *parts = (double *)along;
+    double *values = (double *)rows, *parts = (double *)along, length = 0;
     Py_ssize_t n_columns = width * N_DOUBLES;
-    for (Py_ssize_t j = 0; j < n_columns; j++) {
-        double length = 0;
-        for (int again = 0; again < 2; again++) {
-            memset(along, 0, sizeof(Doubles) * (size_t)width);
-            for (Py_ssize_t i = 0; i < n; i++)
-                for (Py_ssize_t v = 0; v < width; v++)
-                    along[v] += values[i * n_columns + j] * rows[i * width + v];
-            for (Py_ssize_t k = j; k < n_columns; k++)
-                parts[k] = 0;
-            length = 0;
-            for (Py_ssize_t i = 0; i < n; i++) {
-                Doubles sum = {0};
-                for (Py_ssize_t v = 0; v < width; v++)
-                    sum += along[v] * rows[i * width + v];
-                double *value = values + i * n_columns + j;
-                *value -= total(sum);
-                length += *value * *value;
-            }
-        }
-        length = 1 / sqrt(length);
+    for (int again = 0; again < 2; again++) {
+        memset(along, 0, sizeof(Doubles) * (size_t)width);
         for (Py_ssize_t i = 0; i < n; i++)
-            values[i * n_columns + j] *= length;
+            for (Py_ssize_t v = 0; v < width; v++)
+                along[v] += values[i * n_columns + j] * rows[i * width + v];
+        for (Py_ssize_t k = j; k < n_columns; k++)
+            parts[k] = 0;
+        length = 0;
+        for (Py_ssize_t i = 0; i < n; i++) {
+            Doubles sum = {0};
+            for (Py_ssize_t v = 0; v < width; v++)
+                sum += along[v] * rows[i * width + v];
+            double *value = values + i * n_columns + j;
+            *value -= total(sum);
+            length += *value * *value;
+        }
     }
+    length = 1 / sqrt(length);
+    for (Py_ssize_t i = 0; i < n; i++)
+        values[i * n_columns + j] *= length;
 }
 
-PyObject *orthogonalize(PyObject *self, PyObject *args)
+static Outcome orthogonalize_all(Call *call)
 {
-    Py_buffer block;
-    Py_ssize_t n_columns;
-    if (!PyArg_ParseTuple(args, "w*n", &block, &n_columns))
-        return NULL;
-    Py_ssize_t n = block.len / (Py_ssize_t)sizeof(double) / n_columns;
-    Doubles *along = malloc(sizeof(double) * (size_t)n_columns);
-    if (along != NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        orthogonalize_columns(block.buf, n, n_columns / N_DOUBLES, along);
-        Py_END_ALLOW_THREADS
+    Py_ssize_t width = SIZE('w') / N_DOUBLES;
+    Doubles *along = scratch(call, width, 1, sizeof(Doubles));
+    if (SIZE('w') % N_DOUBLES)
+        return refuse(call, BAD_VALUE, "the number of columns is no multiple of 8");
+    if (along == NULL)
+        return NO_MEMORY;
+    for (Py_ssize_t j = 0; j < SIZE('w'); j++) {
+        if (is_interrupted(call))
+            return INTERRUPTED;
+        orthogonalize_column(call->at[0], SIZE('n'), width, j, along);
     }
-    int room = along != NULL;
-    free(along);
-    PyBuffer_Release(&block);
-    if (!room)
-        return PyErr_NoMemory();
-    Py_RETURN_NONE;
+    return DONE;
 }
+
+const Loop orthogonalize = {"orthogonalize", "block:D(n,w)", orthogonalize_all};
 
 /* ---- A vector without what it has in common with orthonormal rows ------------------ */
 
@@ -192,33 +206,25 @@ static void take_out_of(Doubles *v, const Doubles *rows, Py_ssize_t n_rows,
     }
 }
 
-PyObject *take_out(PyObject *self, PyObject *args)
+static Outcome take_out_rows(Call *call)
 {
-    Py_buffer vector, rows, parts;
-    Py_ssize_t n_rows;
-    if (!PyArg_ParseTuple(args, "w*y*w*n", &vector, &rows, &parts, &n_rows))
-        return NULL;
-    Py_ssize_t width = vector.len / (Py_ssize_t)sizeof(Doubles) / 2;
-    double *now = malloc(sizeof(double) * (size_t)(n_rows + 1));
-    if (now != NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        take_out_of(vector.buf, rows.buf, n_rows, width, parts.buf, now);
-        Py_END_ALLOW_THREADS
-    }
-    int room = now != NULL;
-    free(now);
-    PyBuffer_Release(&vector);
-    PyBuffer_Release(&rows);
-    PyBuffer_Release(&parts);
-    if (!room)
-        return PyErr_NoMemory();
-    Py_RETURN_NONE;
+    double *now = scratch(call, SIZE('r'), 1, sizeof(double));
+    if (SIZE('n') % (2 * N_DOUBLES))
+        return refuse(call, BAD_VALUE, "the length of the vector is no multiple of 16");
+    if (now == NULL)
+        return NO_MEMORY;
+    take_out_of(call->at[0], call->at[1], SIZE('r'), SIZE('n') / (2 * N_DOUBLES),
+                call->at[2], now);
+    return DONE;
 }
+
+const Loop take_out = {"take_out", "vector:D(n) rows:d(r,n) parts:D(r)", take_out_rows};
 
 /* ---- The product of two matrices, without the threads of BLAS ---------------------- */
 
 #define TALL 4
 #define WIDE 3
+#define AT_ONCE 512 /* rows between looks for a signal */
 
 /* C = A B for A (n_rows, n_inner) and B (n_inner, width vectors of eight). Four rows of A
    meet 24 columns of B at a time: their sums stay in registers. */
@@ -249,20 +255,24 @@ static void multiply_rows(const double *a, const Doubles *b, Doubles *c,
     }
 }
 
-PyObject *multiply(PyObject *self, PyObject *args)
+static Outcome multiply_all(Call *call)
 {
-    Py_buffer a, b, c;
-    Py_ssize_t n_rows, n_inner, n_columns;
-    if (!PyArg_ParseTuple(args, "y*y*w*nnn", &a, &b, &c, &n_rows, &n_inner, &n_columns))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    multiply_rows(a.buf, b.buf, c.buf, n_rows, n_inner, n_columns / N_DOUBLES);
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&a);
-    PyBuffer_Release(&b);
-    PyBuffer_Release(&c);
-    Py_RETURN_NONE;
+    const double *a = call->at[0];
+    double *c = call->at[2];
+    Py_ssize_t n_inner = SIZE('k'), n_columns = SIZE('w');
+    if (n_columns % N_DOUBLES)
+        return refuse(call, BAD_VALUE, "the number of columns is no multiple of 8");
+    for (Py_ssize_t i = 0; i < SIZE('n'); i += AT_ONCE) {
+        Py_ssize_t left = SIZE('n') - i;
+        if (is_interrupted(call))
+            return INTERRUPTED;
+        multiply_rows(a + i * n_inner, call->at[1], (Doubles *)(c + i * n_columns),
+                      left < AT_ONCE ? left : AT_ONCE, n_inner, n_columns / N_DOUBLES);
+    }
+    return DONE;
 }
+
+const Loop multiply = {"multiply", "a:d(n,k) b:d(k,w) c:D(n,w)", multiply_all};
 
 /* ---- A symmetric matrix times a vector --------------------------------------------- */
 
@@ -303,17 +313,14 @@ static void times_vector(const double *matrix, const double *v, double *out,
     }
 }
 
-PyObject *symmetric_times(PyObject *self, PyObject *args)
+static Outcome multiply_symmetric(Call *call)
 {
-    Py_buffer matrix, vector, product;
-    if (!PyArg_ParseTuple(args, "y*y*w*", &matrix, &vector, &product))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    times_vector(matrix.buf, vector.buf, product.buf,
-                 vector.len / (Py_ssize_t)sizeof(double));
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&matrix);
-    PyBuffer_Release(&vector);
-    PyBuffer_Release(&product);
-    Py_RETURN_NONE;
+    times_vector(call->at[0], call->at[1], call->at[2], SIZE('n'));
+    return DONE;
 }
+
+const Loop symmetric_times = {
+    "symmetric_times",
+    "matrix:d(n,n) vector:d(n) product:D(n)",
+    multiply_symmetric,
+};
