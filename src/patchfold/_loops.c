@@ -274,17 +274,12 @@ static const Loop *const LOOPS[] = {
     &turns_of_pairs,       &all_squared_gaps, &keys_of_rows,
     &read_keys,            &unite_relations,  &unite_neighbors,
     &mirror_edges,         &subtract_from_degrees,
-    &reorder_rows,         &label_pieces,
+    &reorder_rows,         &label_pieces,     &search_cells,
 };
 #define N_LOOPS (int)(sizeof LOOPS / sizeof LOOPS[0])
 
-static PyMethodDef methods[] = {
-    {"search_cells", search_cells, METH_VARARGS, "Nearest samples in near cells."},
-    {NULL, NULL, 0, NULL},
-};
-
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_loops", "Inner loops; see _native.py.", 0, methods,
+    PyModuleDef_HEAD_INIT, "_loops", "Inner loops; see _native.py.", 0, NULL,
 };
 
 /* Loops are functions of one kind, which differ by what they hold; the declaration of

@@ -119,67 +119,23 @@ def search_cells(
     squared : float32 array (q, n_wanted)
         Squared distances, in single precision; infinite there.
     """
-    queries = np.ascontiguousarray(queries, dtype=np.float64)
+    queries = as_kind(queries, np.float64)
     if loops() is None:
-        place, squared = _search_in_arrays(groups, queries, n_probes, n_wanted, homes)
-    else:
-        _check_layout(groups, queries, homes)
-        shape = queries.shape[0], n_wanted
-        place, squared = np.empty(shape, np.int32), np.empty(shape, np.float32)
-        cells = groups.points, groups.middles, groups.centers, groups.starts
-        none = np.empty((0, 0), np.int32)
-        here, near = (none, none) if homes is None else (homes.cell, homes.near)
-        known = as_kind(here, np.int32), as_kind(near, np.int32)
-        found = place, squared
-        counts = groups.starts.size - 1, near.shape[1], n_probes, n_wanted
-        loops().search_cells(queries, *cells, *known, *found, queries.shape[1], *counts)
-    return np.where(place < 0, -1, groups.samples[place]), squared
-
-
-def _check_layout(groups: Groups, queries: np.ndarray, homes: Homes | None) -> None:
-    """Refuse cells that are not laid out as they should be: C would not notice.
-
-    They may come from a file, so nothing about them is sure.
-    """
+        return _search_in_arrays(groups, queries, n_probes, n_wanted, homes)
+    shape = queries.shape[0], n_wanted
+    sample, squared = np.empty(shape, np.int64), np.empty(shape, np.float32)
+    none = np.empty(0, np.int32), np.empty((0, 0), np.int32)
+    here, near = none if homes is None else (homes.cell, homes.near)
+    cells = groups.points, groups.middles, groups.centers, groups.starts, groups.samples
     try:
-        fits = _is_laid_out(groups, queries) and _are_in(groups, queries, homes)
-    except (AttributeError, IndexError, TypeError, ValueError):
-        fits = False
-    if not fits:
+        known = as_kind(here, np.int32), as_kind(near, np.int32)
+        loops().search_cells(queries, *cells, *known, sample, squared, n_probes)
+    except (IndexError, ValueError) as error:  # cells may come from a file
         raise ValueError(
-            "the cells of the neighbour search are damaged, or of another version; fit "
-            "the model again."
-        )
-
-
-def _is_laid_out(groups: Groups, queries: np.ndarray) -> bool:
-    starts, (n_cells, m) = groups.starts, groups.middles.shape
-    wanted = [
-        (groups.points, np.float32, (starts[-1] + BEHIND, m, GROUP)),
-        (groups.centers, np.float32, (-(-n_cells // GROUP) + BEHIND, m, GROUP)),
-        (groups.middles, np.float64, (n_cells, queries.shape[1])),
-        (starts, np.int64, (n_cells + 1,)),
-        (groups.samples, np.int64, (starts[-1] * GROUP,)),
-    ]
-    return (
-        all(
-            part.dtype == kind and part.shape == shape and part.flags.c_contiguous
-            for part, kind, shape in wanted
-        )
-        and starts[0] == 0
-        and bool((np.diff(starts) >= 0).all())
-    )
-
-
-def _are_in(groups: Groups, queries: np.ndarray, homes: Homes | None) -> bool:
-    """Say whether queries lie, and choose, among cells that are there."""
-    if homes is None or not homes.cell.size:
-        return True
-    n_cells = groups.starts.size - 1
-    least = min(homes.cell.min(), homes.near.min())
-    most = max(homes.cell.max(), homes.near.max())
-    sizes = homes.near.shape[0], homes.cell.size
-    return sizes == (n_cells, queries.shape[0]) and 0 <= least <= most < n_cells
+            "the cells of the neighbour search are damaged, or of another version "
+            f"({error}); fit the model again."
+        ) from error
+    return sample, squared
 
 
 def _search_in_arrays(
@@ -212,7 +168,7 @@ def _search_in_arrays(
         squared[rows] = np.take_along_axis(gaps, kept, axis=1)
         place[rows] = np.take_along_axis(places, kept, axis=1)
     place[np.isinf(squared)] = -1
-    return place, squared
+    return np.where(place < 0, -1, groups.samples[place]), squared
 
 
 def _squared_to(queries: np.ndarray, points: np.ndarray) -> np.ndarray:

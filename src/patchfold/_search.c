@@ -1,4 +1,4 @@
-/* The nearest samples in cells; see _loops.c and _native_search.py. */
+/* The nearest samples in cells; see _loops.h and _native_search.py. */
 
 #include "_loops.h"
 
@@ -57,7 +57,7 @@ static void thin(Near *near)
         near->place[kept] = place;
         kept += squared <= high;
     }
-    for (int32_t j = kept - 1; equals > 0; j--)
+    for (int32_t j = kept - 1; equals > 0 && j >= 0; j--)
         if (near->squared[j] == high) {
             kept--, equals--;
             memmove(near->squared + j, near->squared + j + 1,
@@ -156,7 +156,10 @@ static void scan(Near *kept, const float *local, const int *who, int n_queries,
 #define WORDS 4
 #define TOGETHER (64 * WORDS)
 
+#define SLICE 4096 /* groups between looks for a signal */
+
 typedef struct {
+    Call *call;
     const double *queries, *middles; /* middles of cells: each is measured from its own */
     const float *groups, *centers;
     const int64_t *starts; /* of cells, in groups */
@@ -171,7 +174,7 @@ typedef struct {
 } Search;
 
 /* Have the listed queries look into a cell. */
-static void scan_cell(Search *s, const double *queries, Py_ssize_t cell,
+static Outcome scan_cell(Search *s, const double *queries, Py_ssize_t cell,
                       const uint64_t *words)
 {
     const double *middle = s->middles + cell * s->m;
@@ -185,9 +188,14 @@ static void scan_cell(Search *s, const double *queries, Py_ssize_t cell,
                 s->local[count * s->m + f] = (float)(query[f] - middle[f]);
             who[count++] = q;
         }
-    if (count)
-        scan(s->kept, s->local, who, count, s->groups + first * s->m * N_FLOATS, n_groups,
-             s->m, (int32_t)(first * N_FLOATS));
+    for (Py_ssize_t g = 0; count && g < n_groups; g += SLICE) {
+        if (is_interrupted(s->call))
+            return INTERRUPTED;
+        scan(s->kept, s->local, who, count, s->groups + (first + g) * s->m * N_FLOATS,
+             n_groups - g < SLICE ? n_groups - g : SLICE, s->m,
+             (int32_t)((first + g) * N_FLOATS));
+    }
+    return DONE;
 }
 
 static Py_ssize_t groups_of(Py_ssize_t count)
@@ -196,9 +204,12 @@ static Py_ssize_t groups_of(Py_ssize_t count)
 }
 
 /* Gather the centers near to a cell into groups; what fills the last is infinite. */
-static void list_near(Search *s, Py_ssize_t cell)
+static Outcome list_near(Search *s, Py_ssize_t cell)
 {
     const int32_t *near = s->near + cell * s->n_near;
+    for (Py_ssize_t j = 0; j < s->n_near; j++)
+        if (near[j] < 0 || near[j] >= s->n_cells)
+            return refuse(s->call, BAD_INDEX, "near holds a cell that is not there");
     s->listed_for = cell;
     for (Py_ssize_t j = 0; j < groups_of(s->n_near) * N_FLOATS; j++) {
         float *to = s->listed + j / N_FLOATS * s->m * N_FLOATS + j % N_FLOATS;
@@ -208,18 +219,19 @@ static void list_near(Search *s, Py_ssize_t cell)
             to[f * N_FLOATS] =
                 j < s->n_near ? center[f * N_FLOATS + from % N_FLOATS] : INFINITY;
     }
+    return DONE;
 }
 
 /* Find the cells that a query looks into, and the nearest of them: what that holds
    bounds the search of the others. */
-static void choose_cells(Search *s, Py_ssize_t query, int q)
+static Outcome choose_cells(Search *s, Py_ssize_t query, int q)
 {
-    int only = 0, nearest = 0;
+    int only = 0;
     const float *centers = s->centers;
     const int32_t *near = NULL;
     if (s->n_near) {
-        if (s->homes[query] != s->listed_for)
-            list_near(s, s->homes[query]);
+        if (s->homes[query] != s->listed_for && list_near(s, s->homes[query]) != DONE)
+            return BAD_INDEX;
         centers = s->listed;
         near = s->near + s->listed_for * s->n_near;
     }
@@ -230,115 +242,129 @@ static void choose_cells(Search *s, Py_ssize_t query, int q)
          groups_of(near ? s->n_near : s->n_cells), s->m, 0);
     thin(&s->probed);
     uint64_t bit = (uint64_t)1 << q % 64;
+    int32_t nearest = -1, least = INT32_MAX;
     for (int32_t j = 0; j < s->probed.count; j++) {
-        if (near)
-            s->probed.place[j] = near[s->probed.place[j]];
-        s->others[WORDS * s->probed.place[j] + q / 64] |= bit;
-        if (s->probed.squared[j] < s->probed.squared[nearest])
-            nearest = j;
+        int32_t place = s->probed.place[j];
+        if (place >= (near ? s->n_near : s->n_cells))
+            return refuse(s->call, BAD_VALUE, "centers has more than there are cells");
+        int32_t cell = near ? near[place] : place;
+        s->others[WORDS * cell + q / 64] |= bit;
+        if (s->probed.squared[j] < least)
+            nearest = cell, least = s->probed.squared[j];
     }
-    if (s->probed.count) {
-        s->others[WORDS * s->probed.place[nearest] + q / 64] ^= bit;
-        s->first_of[WORDS * s->probed.place[nearest] + q / 64] |= bit;
+    if (nearest >= 0) {
+        s->others[WORDS * nearest + q / 64] ^= bit;
+        s->first_of[WORDS * nearest + q / 64] |= bit;
     }
+    return DONE;
 }
 
 /* Have queries look into their cells, each into the nearest one first. */
-static void look_into_cells(Search *s, const double *queries)
+static Outcome look_into_cells(Search *s, const double *queries)
 {
+    Outcome outcome = DONE;
     for (int later = 0; later < 2; later++) {
         const uint64_t *probed = later ? s->others : s->first_of;
-        for (Py_ssize_t c = 0; c < s->n_cells; c++)
-            scan_cell(s, queries, c, probed + WORDS * c);
+        for (Py_ssize_t c = 0; c < s->n_cells && outcome == DONE; c++)
+            outcome = scan_cell(s, queries, c, probed + WORDS * c);
     }
+    return outcome;
 }
 
-static void search_some(Search *s, Py_ssize_t first, int count)
+static Outcome search_some(Search *s, Py_ssize_t first, int count)
 {
     size_t bytes = WORDS * sizeof(uint64_t) * (size_t)s->n_cells;
     int all = s->n_probes >= s->n_cells;
+    Outcome outcome = DONE;
     memset(s->first_of, 0, bytes);
     memset(s->others, 0, bytes);
-    for (int q = 0; q < count; q++) {
+    for (int q = 0; q < count && outcome == DONE; q++) {
         empty(s->kept + q);
         if (!all)
-            choose_cells(s, first + q, q);
+            outcome = choose_cells(s, first + q, q);
         else
             for (Py_ssize_t c = 0; c < s->n_cells; c++)
                 s->others[WORDS * c + q / 64] |= (uint64_t)1 << q % 64;
     }
-    look_into_cells(s, s->queries + first * s->m);
+    return outcome == DONE ? look_into_cells(s, s->queries + first * s->m) : outcome;
 }
 
-static int make_room(Near *near, Py_ssize_t k)
+/* ---- The call ----------------------------------------------------------------------- */
+
+static Outcome check_cells(Call *call, const Search *s)
 {
-    near->k = (int32_t)k;
-    near->squared = malloc(2 * sizeof(int32_t) * (size_t)ROOM(k));
-    near->place = near->squared + ROOM(k);
+    Py_ssize_t n_groups = SIZE('g');
+    int ascend = s->starts[0] >= 0 && s->starts[s->n_cells] <= n_groups;
+    for (Py_ssize_t c = 0; c < s->n_cells; c++)
+        ascend &= s->starts[c] <= s->starts[c + 1];
+    if (!ascend)
+        return refuse(call, BAD_VALUE, "starts does not ascend within the groups");
+    if (n_groups > INT32_MAX / N_FLOATS || SIZE('p') != n_groups * N_FLOATS)
+        return refuse(call, BAD_VALUE, "samples does not have 16 places in every group");
+    if (SIZE('h') != groups_of(s->n_cells))
+        return refuse(call, BAD_VALUE, "centers does not have every cell");
+    if (s->n_near && (SIZE('y') != s->n_cells || SIZE('z') != SIZE('q')))
+        return refuse(call, BAD_VALUE, "near or homes has another number of rows");
+    return DONE;
+}
+
+/* Have room for k of `most` at the most; returns whether there is. */
+static int make_room(Call *call, Near *near, Py_ssize_t n, Py_ssize_t k, Py_ssize_t most)
+{
+    k = k < most ? k : most;
+    int32_t *room = scratch(call, n, 2 * ROOM(k), sizeof(int32_t));
+    for (Py_ssize_t q = 0; room != NULL && q < n; q++, room += 2 * ROOM(k))
+        near[q] = (Near){room, room + ROOM(k), (int32_t)k, 0, INFINITY};
     return near->squared != NULL;
 }
 
 /* Write out the k nearest; where there are fewer, -1 and infinity. */
-static void write_out(Near *near, int32_t *place, float *squared)
+static void write_out(Near *near, const int64_t *samples, int64_t *found, float *squared,
+                      Py_ssize_t k)
 {
     thin(near);
-    memcpy(place, near->place, sizeof(int32_t) * (size_t)near->count);
+    for (int32_t j = 0; j < near->count; j++)
+        found[j] = samples[near->place[j]];
     memcpy(squared, near->squared, sizeof(float) * (size_t)near->count);
-    for (int32_t j = near->count; j < near->k; j++) {
-        place[j] = -1;
+    for (Py_ssize_t j = near->count; j < k; j++) {
+        found[j] = -1;
         squared[j] = INFINITY;
     }
 }
 
-PyObject *search_cells(PyObject *self, PyObject *args)
+static Outcome search(Call *call)
 {
-    Py_buffer queries, groups, middles, centers, starts, homes, near, places, distances;
-    Search s;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*w*w*nnnnn", &queries, &groups, &middles,
-                          &centers, &starts, &homes, &near, &places, &distances, &s.m,
-                          &s.n_cells, &s.n_near, &s.n_probes, &s.k))
-        return NULL;
-    s.queries = queries.buf, s.middles = middles.buf;
-    s.groups = groups.buf, s.centers = centers.buf, s.starts = starts.buf;
-    s.homes = homes.buf, s.near = near.buf, s.listed_for = -1;
-    Py_ssize_t n = queries.len / (Py_ssize_t)sizeof(double) / s.m;
-    s.local = malloc(sizeof(float) * (size_t)s.m * TOGETHER);
-    s.first_of = malloc(2 * WORDS * sizeof(uint64_t) * (size_t)(s.n_cells + 1));
-    s.others = s.first_of + WORDS * s.n_cells;
-    s.listed = calloc((size_t)(groups_of(s.n_near) + N_GROUPS) * N_FLOATS,
-                      sizeof(float) * (size_t)s.m);
-    int room = make_room(&s.probed, s.n_probes) && s.local && s.first_of && s.listed;
-    for (int q = 0; q < TOGETHER; q++)
-        room &= make_room(s.kept + q, s.k);
-    if (room) {
-        int32_t *place = places.buf;
-        float *squared = distances.buf;
-        Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t first = 0; first < n; first += TOGETHER) {
-            int count = n - first < TOGETHER ? (int)(n - first) : TOGETHER;
-            search_some(&s, first, count);
-            for (int q = 0; q < count; q++, place += s.k, squared += s.k)
-                write_out(s.kept + q, place, squared);
-        }
-        Py_END_ALLOW_THREADS
+    void *const *at = call->at;
+    Search s = {.call = call, .queries = at[0], .groups = at[1], .middles = at[2],
+                .centers = at[3], .starts = at[4], .homes = at[6], .near = at[7],
+                .m = SIZE('m'), .n_cells = SIZE('c'), .n_near = SIZE('s'),
+                .n_probes = SIZE('l'), .k = SIZE('k'), .listed_for = -1};
+    Outcome outcome = check_cells(call, &s);
+    if (outcome != DONE)
+        return outcome;
+    s.local = scratch(call, s.m, TOGETHER, sizeof(float));
+    s.first_of = scratch(call, s.n_cells, WORDS, sizeof(uint64_t));
+    s.others = scratch(call, s.n_cells, WORDS, sizeof(uint64_t));
+    s.listed = scratch(call, groups_of(s.n_near) + N_GROUPS, s.m, sizeof(Floats));
+    if (!make_room(call, s.kept, TOGETHER, s.k, SIZE('p')) ||
+        !make_room(call, &s.probed, 1, s.n_probes, s.n_cells) || !s.local ||
+        !s.first_of || !s.others || !s.listed)
+        return NO_MEMORY;
+    int64_t *found = at[8];
+    float *squared = at[9];
+    for (Py_ssize_t first = 0; first < SIZE('q') && outcome == DONE; first += TOGETHER) {
+        int count = SIZE('q') - first < TOGETHER ? (int)(SIZE('q') - first) : TOGETHER;
+        outcome = search_some(&s, first, count);
+        for (int q = 0; q < count; q++, found += s.k, squared += s.k)
+            write_out(s.kept + q, at[5], found, squared, s.k);
     }
-    free(s.local);
-    free(s.listed);
-    free(s.first_of);
-    free(s.probed.squared);
-    for (int q = 0; q < TOGETHER; q++)
-        free(s.kept[q].squared);
-    PyBuffer_Release(&queries);
-    PyBuffer_Release(&groups);
-    PyBuffer_Release(&middles);
-    PyBuffer_Release(&centers);
-    PyBuffer_Release(&starts);
-    PyBuffer_Release(&homes);
-    PyBuffer_Release(&near);
-    PyBuffer_Release(&places);
-    PyBuffer_Release(&distances);
-    if (!room)
-        return PyErr_NoMemory();
-    Py_RETURN_NONE;
+    return outcome;
 }
 
+/* There are three groups more than samples, or cells, fill: they are read as well. */
+const Loop search_cells = {
+    "search_cells",
+    "queries:d(q,m) points:f(g+3,m,16) middles:d(c,m) centers:f(h+3,m,16) starts:l(c+1) "
+    "samples:l(p) homes:i(z)<c near:i(y,s) found:L(q,k) squared:F(q,k) n_probes:#l",
+    search,
+};
