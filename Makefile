@@ -1,5 +1,6 @@
 # make demo: embed wine with every method (a picture and a table)
 # make test: run the whole test suite
+# make sanitize: run the tests and a fuzzer with the loops in C under sanitizers
 # make lint: check style and types
 # make docs: build the documentation site, build/docs/index.html
 #
@@ -12,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test sanitize lint docs clean
 .NOTPARALLEL:
 
 demo: $(VENV)/.installed-plot
@@ -20,6 +21,10 @@ demo: $(VENV)/.installed-plot
 
 test: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# SANITIZE_ARGS: arguments of pytest, to run some tests only.
+sanitize: $(VENV)/.installed-dev
+	@$(BIN)/python benchmarks/sanitize.py $(SANITIZE_ARGS)
 
 lint: $(VENV)/.installed-dev
 	@$(BIN)/ruff check .

@@ -1,0 +1,91 @@
+"""Run tests with the loops in C built by the address and undefined-behaviour sanitizers.
+
+    python benchmarks/sanitize.py [ARGUMENTS OF PYTEST]
+
+`make sanitize` does that. Without arguments the whole suite runs but for what is left
+out below, and then the fuzzer of public calls. What a sanitizer finds ends the run. The
+package is copied to build/sanitized and compiled there by cc, which must be GCC or Clang
+with its sanitizers; nothing else is touched.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILT = ROOT / "build" / "sanitized"
+
+FLAGS = [
+    *("-shared", "-fPIC", "-O2", "-g", "-fno-omit-frame-pointer", "-fno-math-errno"),
+    *("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-Wno-psabi"),
+]
+
+LEFT_OUT = {
+    "browser": "a browser is not ours to sanitize, and does not start beside ASan",
+    "test_bench.py": "measures times and memory, which are others here",
+    "test_memory.py": "limits memory, of which ASan takes terabytes of addresses",
+    "test_kills.py": "as above",
+    "test_load.py": "measures how long an import takes",
+    "test_torch.py": "torch does not load beside ASan's allocator everywhere",
+    "test_torch_stages.py": "as above",
+    "test_docs.py": "builds the site, and calls none of the loops that others do not",
+}
+"""Tests that are not run, and why."""
+
+OPTIONS = {
+    # Python's own leaks are none of ours, and a test asks for more than there is.
+    "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:abort_on_error=1",
+    "UBSAN_OPTIONS": "halt_on_error=1:abort_on_error=1:print_stacktrace=1",
+    "PYTHONMALLOC": "malloc",  # Python's own pools would hide what lies beyond
+}
+
+
+def build() -> None:
+    """Copy the package, and compile its loops with the sanitizers."""
+    shutil.rmtree(BUILT, ignore_errors=True)
+    ignored = shutil.ignore_patterns("*.so", "__pycache__")
+    shutil.copytree(ROOT / "src" / "patchfold", BUILT / "patchfold", ignore=ignored)
+    sources = sorted(str(path) for path in (BUILT / "patchfold").glob("_*.c"))
+    include = f"-I{sysconfig.get_path('include')}"
+    target = str(BUILT / "patchfold" / "_loops.abi3.so")
+    subprocess.run(["cc", *FLAGS, include, *sources, "-o", target], check=True)
+
+
+def library(name: str) -> str:
+    """Return the path of one of the compiler's libraries."""
+    words = ["cc", f"-print-file-name={name}"]
+    return subprocess.run(
+        words, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def main() -> int:
+    """Build, and run pytest and the fuzzer; returns the exit status of the first to fail."""
+    build()
+    loaded = " ".join(library(name) for name in ("libasan.so", "libubsan.so"))
+    environment = {
+        **os.environ,
+        **OPTIONS,
+        "PYTHONPATH": str(BUILT),
+        "LD_PRELOAD": loaded,
+    }
+    check = "from patchfold._native import is_compiled; assert is_compiled()"
+    tests = ["tests", *(f"--ignore=tests/{name}" for name in LEFT_OUT)]
+    pytest = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+    runs = [[sys.executable, "-c", check], [*pytest, *(sys.argv[1:] or tests)]]
+    if not sys.argv[1:]:
+        runs.append([sys.executable, "benchmarks/fuzz_calls.py", "500"])
+    for words in runs:
+        status = subprocess.run(words, cwd=ROOT, env=environment, check=False).returncode
+        if status:
+            return abs(status)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
