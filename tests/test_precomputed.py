@@ -450,3 +450,74 @@ def test_queries_at_zero_from_several_samples_get_their_mean():
     placed = model.transform(distances[:3])
     mean = (model.embedding_[:3] + model.embedding_[-3:]) / 2
     np.testing.assert_allclose(placed, mean, atol=1e-12)
+
+
+def _damage(format, part, at, value):
+    def make(graph):
+        graph = graph.copy().asformat(format, copy=True)
+        getattr(graph, part)[at] = value
+        return graph
+
+    return make
+
+
+def _replace(format, part, change):
+    def make(graph):
+        graph = graph.copy().asformat(format, copy=True)
+        setattr(graph, part, change(getattr(graph, part)))
+        return graph
+
+    return make
+
+
+def _overfull(graph):
+    graph = graph.tolil()
+    graph.rows[3].append(5)
+    return graph
+
+
+def _far_key(graph):
+    graph = graph.todok()
+    graph._dict[10**6, 3] = 1.0
+    return graph
+
+
+def _far_row(graph):
+    graph = graph.tocoo()
+    graph.coords[0][3] = 10**6
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (_damage("csr", "indices", 3, 10**6), "indices holds 1000000"),
+        (_damage("csr", "indices", 3, -5), "indices holds -5"),
+        (_damage("csr", "indptr", 4, 10**6), "indptr does not ascend"),
+        (_damage("csr", "indptr", 4, -1), "indptr does not ascend"),
+        (_damage("csr", "indptr", -1, 10**8), "indptr ends at 100000000"),
+        (_damage("csc", "indices", 3, 10**6), "indices holds 1000000"),
+        (_damage("bsr", "indices", 0, 10**6), "indices holds 1000000"),
+        (_damage("lil", "rows", 3, [-7]), "row 3"),
+        (_replace("csr", "indices", lambda part: part.astype(float)), "type float64"),
+        (_replace("csr", "indptr", lambda part: part[:-2]), "indptr has shape"),
+        (_replace("csr", "indptr", lambda part: part.astype(float)), "type float64"),
+        (_replace("csr", "data", lambda part: part[:5]), "5 entries"),
+        (_replace("csr", "data", lambda part: part[:, None]), "2 dimensions"),
+        (_replace("coo", "data", lambda part: part[:5]), "5 values"),
+        (_replace("lil", "rows", lambda part: part[:4]), "lists of 4"),
+        (_replace("dia", "offsets", lambda part: part[:2]), "offsets has shape"),
+        (_overfull, "row 3"),
+        (_far_key, "1000000"),
+        (_far_row, "row holds 1000000"),
+    ],
+)
+def test_sparse_matrices_whose_parts_do_not_fit_are_refused(damage, words):
+    # SciPy computes with them, in memory that is not theirs.
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    distances = cdist(X, X)
+    graph = sp.csr_array(np.where(distances < 2, distances, 0))
+    model = pf.PatchIsomap(dissimilarity="precomputed").fit(graph)
+    for use in (pf.PatchEigenmaps(dissimilarity="precomputed").fit, model.transform):
+        with pytest.raises(ValueError, match=f"X is not a valid sparse matrix.*{words}"):
+            use(damage(graph))

@@ -41,6 +41,7 @@ from ..neighbors import resolve_n_neighbors
 from ..patches import mean_variance
 from ..precomputed import (
     check_dissimilarities,
+    check_structure,
     edges_along,
     edges_from_matrix,
     links_from_matrix,
@@ -259,6 +260,8 @@ class PatchEmbedding(
 
     def _check_samples(self, X: Any, *, reset: bool) -> Any:
         precomputed = self._is_precomputed()
+        if precomputed and sp.issparse(X):
+            check_structure(X)
         X = check_samples(
             self,
             X,
