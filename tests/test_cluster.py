@@ -32,8 +32,10 @@ from patchfold.persistence import save_model
 from patchfold.studies.reproduction import runner
 
 pytest.importorskip("dask.distributed", reason="the extra `cluster` is not installed")
+import dask
 import dask.array as da
 import dask.dataframe as dd
+from distributed.core import Status
 
 MODELS = {
     "isomap_kl": partial(pf.isomap_kl, n_neighbors=8),
@@ -53,21 +55,14 @@ MODELS = {
 def two_workers():
     with cluster.connect("local", n_workers=2) as client:
         yield client
+        wait_until_settled(client)
 
 
 @pytest.fixture
 def client(two_workers):
-    """Return the client; those that died in the last test have been replaced.
-
-    Dask sometimes fails to: then there are two others.
-    """
-    try:
-        two_workers.wait_for_workers(2, timeout=15)
-    except OSError:  # TimeoutError too
-        with cluster.connect("local", n_workers=2) as others:
-            yield others
-    else:
-        yield two_workers
+    """Return a client of two workers; one that died in the last test is replaced."""
+    wait_until_settled(two_workers)
+    return two_workers
 
 
 @pytest.fixture
@@ -95,10 +90,33 @@ def many_tasks(monkeypatch):
     monkeypatch.setattr(files, "BLOCKS", 2)
 
 
+def wait_until_settled(client):
+    """Wait until every nanny knows the worker that it started.
+
+    Dask cannot replace a worker that dies before: its scheduler takes the worker for
+    alive, refuses the next of the same name, and the nanny gives up.
+    """
+    local = client.cluster
+
+    def is_settled(nanny):
+        running = nanny.process is not None and nanny.process.status is Status.running
+        return running and nanny.worker_address in local.scheduler.workers
+
+    while not all(map(is_settled, list(local.workers.values()))):
+        time.sleep(0.01)
+        gone = [n for n in list(local.workers.values()) if n.status != Status.running]
+        assert not gone, "Dask gave up replacing a worker"
+    assert len(local.workers) == len(local.worker_spec), "Dask dropped a worker"
+
+
 def kill_worker(client):
-    """End a worker as the kernel does when memory is short."""
-    time.sleep(0.5)  # Dask does not replace one that dies while it starts
-    os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+    """End a worker as the kernel does when memory is short; wait until Dask knows."""
+    wait_until_settled(client)
+    workers = client.cluster.scheduler.workers
+    address, pid = min(client.run(os.getpid).items(), key=lambda item: item[1])
+    os.kill(pid, signal.SIGKILL)
+    while address in workers:
+        time.sleep(0.01)
 
 
 class KillOnce:
@@ -260,6 +278,24 @@ class TestTasks:
         assert len(sent) == 2
         assert found == {place: place + 5 for place in range(60)}
 
+    def test_what_is_lost_every_time_is_given_up(self, client, monkeypatch):
+        def lose(client, shared):
+            held = _send(client, shared)
+            client.cancel([held], force=True)
+            return held
+
+        monkeypatch.setattr(tasks, "_send", lose)
+        with pytest.raises(ClusterError, match="2 of 2 tasks were lost 5 times"):
+            list(run_tasks(client, pow, 5, range(2)))
+
+    def test_a_task_that_ends_its_workers_is_named(self, client, monkeypatch):
+        def work(shared, piece):
+            os._exit(1)
+
+        monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
+        with pytest.raises(ClusterError, match="ended every worker that tried it"):
+            list(run_tasks(client, work, None, [0]))
+
     def test_an_error_of_a_task_is_raised_as_it_is(self, client):
         def work(shared, piece):
             raise ZeroDivisionError("three")
@@ -287,7 +323,7 @@ class TestConnect:
     def test_a_scheduler_without_workers_is_told(self, monkeypatch):
         from dask.distributed import LocalCluster
 
-        monkeypatch.setattr(connection, "PATIENCE", 3.0)
+        monkeypatch.setattr(connection, "WORKER_PATIENCE", 0.1)
         with (
             LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as empty,
             pytest.raises(ClusterError, match=r"has no workers\. Start some"),
@@ -296,12 +332,20 @@ class TestConnect:
             pass
 
     def test_a_client_that_could_not_close_is_not_asked_for_afterwards(self):
-        import dask
-
         before = dask.config.get("scheduler", None)
         with cluster.connect("local", n_workers=1) as client:
             client._set_config = nullcontext()  # what would set it back
         assert dask.config.get("scheduler", None) == before
+
+    def test_local_workers_are_replaced_however_long_that_takes(self):
+        """Dask ends the nanny of a worker that is away longer than its setting."""
+        name = "distributed.deploy.lost-worker-timeout"
+        with dask.config.set({name: "1ms"}):
+            with cluster.connect("local", n_workers=1) as client:
+                kill_worker(client)
+                wait_until_settled(client)
+                assert client.submit(pow, 2, 3).result() == 8
+            assert dask.config.get(name) == "1ms"
 
     def test_without_dask_the_extra_is_named(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "dask.distributed", None)
@@ -485,13 +529,3 @@ class TestFiles:
         np.testing.assert_array_equal(
             np.load(tmp_path / "here.npy"), np.load(tmp_path / "there.npy")
         )
-
-
-def test_a_task_that_ends_its_workers_is_named(client):
-    """The last test: not all of its workers are replaced."""
-
-    def work(shared, piece):
-        os._exit(1)
-
-    with pytest.raises(ClusterError, match=r"ended every worker|lost 5 times"):
-        list(run_tasks(client, work, None, [0]))

@@ -15,7 +15,18 @@ LOCAL = "local"
 """The address that starts workers on this machine."""
 
 PATIENCE = 10.0
-"""Seconds a scheduler has to answer, and to find a worker."""
+"""Seconds a scheduler has to answer."""
+
+WORKER_PATIENCE = 10.0
+"""Seconds a scheduler has to find a worker."""
+
+NEVER_LOST = {"distributed.deploy.lost-worker-timeout": "10000 days"}
+"""Dask's setting under which a local worker that dies is always started again.
+
+By default a timer runs for 15 s after each death. If the worker of that name is absent
+when the timer ends, Dask ends its nanny for good. This also happens if the worker was
+replaced, died a second time and is just being started.
+"""
 
 
 def require_dask() -> Any:
@@ -70,7 +81,7 @@ def connect(address: str = LOCAL, *, n_workers: int | None = None) -> Iterator[A
             yield client
         return
     with (
-        _as_configured(),
+        _as_configured(NEVER_LOST),
         _only_errors_of_ours(),
         distributed.LocalCluster(
             n_workers=n_workers or cpu_count(),
@@ -116,14 +127,16 @@ def explain_deaths() -> Iterator[None]:
         ) from error
 
 
-def _as_configured() -> Any:
-    """Leave Dask's choice of a scheduler as it was, also where a client cannot close.
+def _as_configured(settings: dict[str, str] | None = None) -> Any:
+    """Change Dask's settings, and leave them as they were afterwards.
 
-    Otherwise whoever computes without a cluster afterwards is told that it is gone.
+    Its choice of a scheduler is reset too, also where a client cannot close: otherwise
+    a later computation without a cluster fails, as the cluster is gone.
     """
     import dask
 
-    return dask.config.set(scheduler=dask.config.get("scheduler", None))
+    scheduler = {"scheduler": dask.config.get("scheduler", None)}
+    return dask.config.set({**scheduler, **(settings or {})})
 
 
 @contextmanager
@@ -150,7 +163,7 @@ def _reach(distributed: Any, address: str) -> Any:
             "'local', to start workers here."
         ) from error
     try:
-        client.wait_for_workers(1, timeout=PATIENCE)
+        client.wait_for_workers(1, timeout=WORKER_PATIENCE)
     except TimeoutError as error:
         client.close()
         raise ClusterError(
