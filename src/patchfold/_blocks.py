@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from threading import Lock, local
+from threading import Event, Lock, Thread, local
 from typing import TypeVar
 
 from joblib import cpu_count, effective_n_jobs, parallel_config
@@ -208,9 +208,11 @@ def map_blocks(
     if n_threads <= 1:
         return [function(block) for block in blocks]
 
+    stopped = Event()
+
     def work(run: list[slice]) -> list[T]:
         _THREAD.is_one_of_many = True
-        return [function(block) for block in run]
+        return [function(block) for block in run if not stopped.is_set()]
 
     # Blocks may be short and starting a task is not, so tasks are runs of them. joblib
     # counts the threads but does not run them: it starts a pool in 30 ms and looks for
@@ -218,7 +220,11 @@ def map_blocks(
     length = -(-len(blocks) // (TASKS * n_threads))
     runs = [blocks[s : s + length] for s in range(0, len(blocks), length)]
     with ThreadPoolExecutor(n_threads) as pool:
-        return [result for run in pool.map(work, runs) for result in run]
+        try:
+            return [result for run in pool.map(work, runs) for result in run]
+        except BaseException:  # of a block, or Ctrl-C here: threads do not see that
+            stopped.set()
+            raise
 
 
 def map_ahead(
@@ -253,6 +259,28 @@ def map_ahead(
             yield ahead.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def wait_for(function: Callable[[], T]) -> T:
+    """Call what does not look for signals in a thread, so that Ctrl-C ends the wait.
+
+    The thread then goes on to its end, or to that of the process; its result is lost.
+
+    Examples
+    --------
+    >>> wait_for(lambda: 3)
+    3
+    """
+    future: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:  # is raised where it is waited for
+            future.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    return future.result()
 
 
 def count_threads(n_jobs: int | None) -> int:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.linalg.blas import dgemm
 from scipy.sparse.linalg import splu
 
+from .._blocks import wait_for
 from .._memory import physical_memory
 from ..exceptions import MemoryBudgetError
 
@@ -40,11 +41,13 @@ def factorize(matrix: sp.csc_array, *, pivot: float) -> Any:
     # gets its own before the factors take the rest.
     dgemm(1.0, np.ones((128, 128)), np.ones((128, 128)))
     try:
-        return splu(
-            matrix,
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=pivot,
-            options={"SymmetricMode": True},
+        return wait_for(
+            lambda: splu(
+                matrix,
+                permc_spec="MMD_AT_PLUS_A",
+                diag_pivot_thresh=pivot,
+                options={"SymmetricMode": True},
+            )
         )
     except MemoryError as error:
         n, have = matrix.shape[0], physical_memory() / 2**30

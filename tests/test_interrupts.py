@@ -1,0 +1,76 @@
+"""Ctrl-C ends a long loop within a second or so, and the process goes on as before."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from loops import needs_loops
+
+PROGRAM = """
+import signal, sys, time
+import numpy as np
+import scipy.sparse as sp
+from patchfold import _native, _native_vectors
+from patchfold._blocks import map_blocks, wait_for
+from patchfold._native_search import group_samples, search_cells
+
+rng = np.random.default_rng(0)
+
+def search():
+    X = rng.normal(size=(60_000, 20))
+    groups = group_samples(X, np.zeros(60_000, np.intp), np.zeros((1, 20)))
+    return lambda: search_cells(groups, X, 1, 10)
+
+def paths():
+    places = (np.arange(40_000)[:, None] + np.arange(1, 16)) % 40_000
+    parts = rng.uniform(size=600_000), places.ravel(), np.arange(0, 600_001, 15)
+    graph = sp.csr_array(parts, shape=(40_000, 40_000))
+    sources = np.arange(3000)
+    return lambda: _native.shortest_paths(graph, sources)
+
+def divergences():
+    described = [rng.uniform(size=(2000, m)) for m in (60, 1830, 1830)]
+    row, column = rng.integers(0, 2000, (2, 3_000_000))
+    return lambda: _native.kl_of_pairs(described, described, row, column)
+
+def vectors():
+    block = rng.normal(size=(100_000, 256))
+    return lambda: _native_vectors.orthogonalize(block)
+
+def threads():
+    return lambda: map_blocks(lambda block: time.sleep(0.2), 200, 0, 2, step=1)
+
+def factors():
+    return lambda: wait_for(lambda: time.sleep(20))
+
+run = globals()[sys.argv[1]]()
+print("ready", flush=True)
+start = time.perf_counter()
+try:
+    run()
+except KeyboardInterrupt:
+    print("stopped", time.perf_counter() - start, flush=True)
+print(map_blocks(lambda block: block.start, 4, 0, 2, step=1), flush=True)
+"""
+
+
+@needs_loops
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+@pytest.mark.parametrize(
+    "loop",
+    ["search", "paths", "divergences", "vectors", "threads", "factors"],
+)
+def test_ctrl_c_ends_a_long_loop(loop):
+    words = [sys.executable, "-c", PROGRAM, loop]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.7)
+        process.send_signal(signal.SIGINT)
+        word, seconds = process.stdout.readline().split()
+        assert word == "stopped"
+        assert float(seconds) < 0.7 + 2  # a busy machine is slow to tell it
+        assert process.stdout.readline() == "[0, 1, 2, 3]\n"
+    assert process.returncode == 0
