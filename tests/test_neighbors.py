@@ -8,13 +8,14 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from loops import needs_loops
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 from sklearn.preprocessing import scale
 
 import patchfold as pf
-from patchfold import _blocks, exact_search
+from patchfold import _blocks, _distinct, exact_search
 from patchfold.connectivity import closest_pairs
 from patchfold.exceptions import NeighborCountWarning
 from patchfold.neighbors import (
@@ -231,6 +232,65 @@ def test_the_unit_of_the_data_does_not_change_its_neighbours(unit):
     found = find_neighbors(X * unit, 5)
     assert (found.indices == expected.indices).all()
     np.testing.assert_allclose(found.distances, expected.distances * unit, rtol=1e-12)
+
+
+# --- Ties and duplicates in tables too large for all pairs ----------------------------
+
+
+def tied_tables():
+    rng = np.random.default_rng(10)
+    normal = rng.normal(size=(900, 4))
+    far = normal.copy()
+    far[7], far[8] = 1e9, -1e12
+    return {
+        "bits": rng.integers(0, 2, (900, 12)).astype(float),
+        "few_distinct": scale(rng.integers(0, 3, (900, 4)).astype(float)),
+        "signed_zeros": rng.choice([0.0, -0.0, 1.0], (900, 4)),
+        "one_hot": np.eye(4)[rng.integers(0, 4, (900, 6))].reshape(900, 24),
+        "grid": rng.permutation(np.stack(np.divmod(np.arange(900), 30), axis=1) / 3),
+        "pairs": np.repeat(normal[:450], 2, axis=0),
+        "one_row_repeated": np.concatenate(
+            [np.repeat(normal[:1], 500, 0), normal[500:]]
+        ),
+        "clumps": np.repeat(normal[:15], 60, 0) + 1e-9 * normal,
+        "far_outliers": far,
+    }
+
+
+@pytest.mark.parametrize("name", tied_tables())
+@pytest.mark.parametrize("k", [1, 7])
+def test_ties_and_duplicates_are_settled_as_by_all_pairs(name, k, monkeypatch):
+    X = tied_tables()[name]
+    found, new = find_neighbors(X, k), find_query_neighbors(X[::2] + 1.0, X, k)
+    monkeypatch.setattr(exact_search, "FEW_LOOPS", 1000)
+    true, true_new = find_neighbors(X, k), find_query_neighbors(X[::2] + 1.0, X, k)
+    for ours, theirs in ((found, true), (new, true_new)):
+        np.testing.assert_array_equal(ours.indices, theirs.indices)
+        np.testing.assert_array_equal(ours.distances, theirs.distances)
+
+
+@needs_loops
+@pytest.mark.parametrize("name", ["bits", "few_distinct", "grid", "one_hot"])
+def test_few_rows_of_a_table_with_ties_are_compared_with_all(name, monkeypatch):
+    # Twenty times the time of normal data, if all of them were.
+    compared, among_all = [], exact_search._among_all
+
+    def count(queries, *args):
+        compared.append(len(queries))
+        return among_all(queries, *args)
+
+    monkeypatch.setattr(exact_search, "_among_all", count)
+    find_neighbors(tied_tables()[name], 2)
+    assert sum(compared) <= 90
+
+
+def test_rows_of_equal_hash_that_differ_are_kept_apart(monkeypatch):
+    monkeypatch.setattr(_distinct, "_hash", lambda X: np.zeros(len(X), np.uint64))
+    assert _distinct.find_distinct(random_points()) is None
+    X = tied_tables()["few_distinct"]
+    found = find_neighbors(X, 5)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(found.indices, find_neighbors(X, 5).indices)
 
 
 # --- New samples ----------------------------------------------------------------------
