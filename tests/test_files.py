@@ -4,6 +4,7 @@ import ast
 import errno
 import gzip
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -211,6 +212,61 @@ def test_only_litter_of_the_same_file_is_removed(tmp_path):
         (tmp_path / name).touch()
     remove_litter(tmp_path / "e.csv")
     assert {p.name for p in tmp_path.iterdir()} == set(stays)
+
+
+def test_litter_is_told_by_the_letters_of_a_name_not_by_a_pattern(tmp_path):
+    (tmp_path / ".a.csv.0123456789abcdef").touch()
+    (tmp_path / ".[ab].csv.0123456789abcdef").touch()
+    remove_litter(tmp_path / "[ab].csv")
+    assert [p.name for p in tmp_path.iterdir()] == [".a.csv.0123456789abcdef"]
+
+
+@pytest.mark.parametrize("name", ["n" * 251 + ".csv", "é" * 125 + "x.csv"])
+def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path, name, monkeypatch):
+    path = tmp_path / name
+    write_text(path, "old")
+    write_text(path, "new")
+    assert path.read_text() == "new"
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+    monkeypatch.setattr(Path, "unlink", lambda *_, **__: None)
+    Trouble(monkeypatch, "replace", errno.EIO)
+    with pytest.raises(OSError, match=re.escape(name)):
+        write_text(path, "newer")
+    monkeypatch.undo()
+    assert len(list(tmp_path.iterdir())) == 2
+    remove_litter(path)
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+def test_a_longer_name_is_refused_before_any_work(tmp_path):
+    for option in ("--out", "--model", "--plot"):
+        name = (
+            "n" * 252 + {"--out": ".csv", "--model": ".skops", "--plot": ".png"}[option]
+        )
+        others = [] if option == "--out" else [f"--out={tmp_path / 'e.csv'}"]
+        words = ["embed", "no such table", f"{option}={tmp_path / name}", *others]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 2
+        assert f"whose name has {len(name)} bytes: 255 at most" in done.output
+        assert len(done.output.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("dangling", [False, True])
+def test_a_link_is_replaced_and_what_it_points_to_stays(tmp_path, dangling):
+    elsewhere, link = tmp_path / "elsewhere.csv", tmp_path / "e.csv"
+    if not dangling:
+        elsewhere.write_text("not yours")
+    link.symlink_to(elsewhere)
+    done = CliRunner().invoke(app, ["embed", "iris", f"--out={link}", "--quiet"])
+    assert done.exit_code == 0, done.output
+    assert not link.is_symlink()
+    assert len(link.read_text().splitlines()) == 151
+    if dangling:
+        assert not elsewhere.exists()
+    else:
+        assert elsewhere.read_text() == "not yours"
 
 
 class TestTwoRuns:

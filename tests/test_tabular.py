@@ -1,5 +1,7 @@
 """Tables: read from every kind of file, encoded, refused with what helps, written."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -147,6 +149,36 @@ class TestReading:
             choose_columns(table)
 
     @pytest.mark.parametrize(
+        ("form", "cell", "words"),
+        [
+            (
+                "'dd.MM.yyyy'",
+                "2020-01-31",
+                "line 5 has '2020-01-31' in 'day', which is",
+            ),
+            (
+                "'dd.MM.yyyy'",
+                "31.02.2020",
+                "declared as date 'dd.MM.yyyy'; write '\\?'",
+            ),
+            ("", "yesterday", r"declared as date ISO 8601 .*\(--drop\)\.$"),
+            ("'d MMM'", "?", "line 2 declares 'day' as date 'd MMM', a format that"),
+        ],
+    )
+    def test_dates_that_arff_cannot_hold_name_the_column_and_the_remedy(
+        self, tmp_path, form, cell, words
+    ):
+        path = tmp_path / "t.arff"
+        first = {"": "2020-01-30"}.get(form, "30.01.2020")
+        path.write_text(
+            f"@attribute n real\n@attribute day date {form}\n@data\n1,{first}\n"
+            f"2,{cell}\n"
+        )
+        with pytest.raises(ValueError, match=words) as error:
+            read_table(path)
+        assert len(str(error.value).splitlines()) == 1
+
+    @pytest.mark.parametrize(
         "text",
         [
             " \t\n\n\r\na,b\n1,x\n \n\t \n2,y\n  ",
@@ -257,6 +289,54 @@ class TestColumns:
         table = pd.DataFrame({"size": range(40), "extra": cells})
         with pytest.raises(ValueError, match=words):
             choose_columns(table)
+
+    def test_numbers_of_every_type_keep_their_place(self):
+        frame = pd.DataFrame(
+            {
+                "hue": pd.array(["red", None, "blue"], dtype="string"),
+                "whole": pd.array([1, None, 3], dtype="Int64"),
+                "yes": [True, False, True],
+                "none": [np.nan] * 3,
+                "same": np.float32([7, np.nan, 7]),
+                "half": np.float16([0.5, 1, np.nan]),
+                "count": np.uint64([2**63, 1, 2]),
+            }
+        )
+        columns = choose_columns(frame, impute="median")
+        assert columns.numbers == ("whole", "yes", "half", "count")
+        assert columns.left_out == {"none": "empty", "same": "constant"}
+        assert list(columns.features) == ["hue", "whole", "yes", "half", "count"]
+        np.testing.assert_array_equal(
+            columns.features[list(columns.numbers)].to_numpy(dtype=float),
+            [[1, 1, 0.5, 2.0**63], [np.nan, 0, 1, 1], [3, 1, np.nan, 2]],
+        )
+        assert columns.features["hue"].isna().tolist() == [False, True, False]
+
+    @pytest.mark.parametrize(
+        ("cells", "words"),
+        [
+            ([1.0, np.inf, 2.0], "'bad' has 1 infinite cells"),
+            ([1.0, 2e150, 2.0], "'bad' has a value of size 2e\\+150"),
+            ([0.0, 1e-160, 0.0], "'bad' varies by 1e-160 at most"),
+        ],
+    )
+    def test_the_first_of_the_columns_that_cannot_be_used_is_named(self, cells, words):
+        day = pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"])
+        frame = pd.DataFrame({"good": [1, 2, 3], "bad": cells, "day": day})
+        with pytest.raises(ValueError, match=words):
+            choose_columns(frame)
+        with pytest.raises(ValueError, match="'day' has dates"):
+            choose_columns(frame[["day", "bad"]])
+
+    def test_many_columns_take_little_time_each(self):
+        cells = np.random.default_rng(0).normal(size=(3, 30_000))
+        frame = pd.DataFrame(cells, columns=[f"c{i}" for i in range(30_000)])
+        start = time.process_time()
+        columns = choose_columns(frame)
+        encoder = make_encoder(columns).fit(columns.features)
+        features, _ = match_columns(frame, encoder)
+        assert time.process_time() - start < 8  # 1 now; 30 with an object a column
+        np.testing.assert_array_equal(features, cells)
 
 
 class TestEncoding:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
+import hashlib
 import os
 import secrets
 import zlib
@@ -15,7 +17,11 @@ densest gzip file, which holds nothing but one byte over and over, by 1030."""
 FREE_BYTES = 64 * 2**20
 """So much may come out of any compressed file, however small it is."""
 
+MAX_NAME = 255
+"""Bytes in the name of a file, on the usual file systems."""
+
 _CHUNK = 2**20
+_RANDOM = 16
 
 
 class FileTooLargeError(ValueError):
@@ -95,7 +101,8 @@ def write_bytes(path: Path, content: bytes) -> None:
     Parameters
     ----------
     path : Path
-        The file; its folder must exist.
+        The file; its folder must exist. A link is replaced, too: the file that it
+        points to stays as it is.
     content : bytes
         What it shall hold.
 
@@ -104,7 +111,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     OSError
         Naming `path`. What was there before is still there, and nothing else.
     """
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    beside = path.with_name(f"{_beside(path)}{secrets.token_hex(_RANDOM // 2)}")
     try:
         # Not tempfile: its files are readable by their owner alone.
         with open(beside, "xb") as file:
@@ -127,5 +134,17 @@ def remove_litter(path: Path) -> None:
 
     Only for who knows that no other process is writing it now.
     """
-    for beside in path.parent.glob(f".{path.name}.{'[0-9a-f]' * 16}"):
+    pattern = glob.escape(_beside(path)) + "[0-9a-f]" * _RANDOM
+    for beside in path.parent.glob(pattern):
         beside.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> str:
+    """Return how the names begin under which `path` is written.
+
+    A name that leaves no room for what is added is replaced by its checksum.
+    """
+    raw = os.fsencode(path.name)
+    if len(raw) + _RANDOM + 2 <= MAX_NAME:
+        return f".{path.name}."
+    return f".{hashlib.sha256(raw).hexdigest()}."

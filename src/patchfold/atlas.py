@@ -24,7 +24,7 @@ from ._blocks import begin_stage
 from .embedding import coordinate_columns
 from .neighbors import find_neighbors
 from .tabular import choose_columns, make_encoder, read_source, read_table
-from .tabular.columns import as_number
+from .tabular.numbers import as_number
 
 if TYPE_CHECKING:
     import pyarrow as pa

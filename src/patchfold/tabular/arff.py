@@ -42,12 +42,17 @@ _DATES = {
 
 @dataclass(frozen=True)
 class _Attribute:
-    """A column as it is declared; `levels` are those of a nominal one."""
+    """A column as it is declared.
+
+    `levels` are those of a nominal one; dates have a format in the letters of
+    strftime, and as it is written.
+    """
 
     name: str
     kind: str
     levels: tuple[str, ...] = ()
     dates: str = "ISO8601"
+    written: str = "ISO 8601 (yyyy-MM-dd'T'HH:mm:ss)"
 
 
 def parse_arff(text: str) -> pd.DataFrame:
@@ -89,9 +94,11 @@ def parse_arff(text: str) -> pd.DataFrame:
     numbers = {n for n, a in enumerate(attributes) if a.kind == "number"}
     frame = read_rows(_comma_separated(rows, lines, count), count, numbers)
     for position, attribute in enumerate(attributes):
+        if attribute.kind == "number":
+            continue
         cells = frame.iloc[:, position]
         if attribute.kind == "date":
-            frame[position] = pd.to_datetime(cells, format=attribute.dates)
+            frame[position] = _as_dates(cells, attribute, lines)
         elif attribute.kind == "nominal":
             unknown = cells[cells.notna() & ~cells.isin(list(attribute.levels))]
             if len(unknown):
@@ -146,7 +153,7 @@ def _attribute(text: str, number: int) -> _Attribute:
     if word.startswith("string"):
         return _Attribute(called, "text")
     if word.startswith("date"):
-        return _Attribute(called, "date", dates=_date_format(kind[4:], number))
+        return _Attribute(called, "date", (), *_date_format(kind[4:], called, number))
     levels = _levels(kind)
     if levels and len(set(levels)) == len(levels):
         return _Attribute(called, "nominal", tuple(levels))
@@ -172,21 +179,38 @@ def _levels(kind: str) -> list[str]:
     return levels if not rest or rest.startswith("%") else []
 
 
-def _date_format(text: str, number: int) -> str:
-    """Turn Java's letters into those of strftime."""
+def _date_format(text: str, name: str, number: int) -> tuple[str, ...]:
+    """Turn Java's letters into those of strftime; nothing where none are written."""
     quoted = re.match(r"""\s*(?:"([^"]*)"|'([^']*)'|([^\s%]\S*))""", text)
     if quoted is None:
-        return "ISO8601"
+        return ()
     written = next(group for group in quoted.groups() if group is not None)
     pieces = re.split("'([^']*)'", written)  # every other one stands for itself
     letters = re.compile("|".join(_DATES))
     if re.search("[a-zA-Z%']", letters.sub("", "".join(pieces[::2]))):
         raise ValueError(
-            f"line {number} declares dates as {written[:60]!r}, which is not known; "
-            "declare them as string"
+            f"line {number} declares {name[:60]!r} as date {written[:60]!r}, a format "
+            f"that is not known (only {', '.join(_DATES)} are); declare it as string, "
+            "and leave it out (--drop)"
         )
     pieces[::2] = [letters.sub(lambda m: _DATES[m[0]], part) for part in pieces[::2]]
-    return "".join(pieces)
+    return "".join(pieces), repr(written[:60])
+
+
+def _as_dates(cells: pd.Series, attribute: _Attribute, lines: array[int]) -> pd.Series:
+    """Return a column of dates, or refuse the first cell that is none."""
+    import pandas as pd
+
+    dates = pd.to_datetime(cells, format=attribute.dates, errors="coerce")
+    wrong = cells[cells.notna() & dates.isna()]
+    if len(wrong):
+        raise ValueError(
+            f"line {lines[wrong.index[0]]} has {wrong.iloc[0][:60]!r} in "
+            f"{attribute.name!r}, which is declared as date {attribute.written}; write "
+            "'?' if it is missing, or declare the column as string and leave it out "
+            "(--drop)"
+        )
+    return dates
 
 
 def _comma_separated(rows: list[str], lines: array[int], count: int) -> str:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._validation import LARGEST
+from .naming import listed, typed
+from .numbers import (
+    as_block,
+    as_number,
+    as_numbers,
+    check_spread,
+    is_number,
+    is_plain,
+    refuse_dates,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,9 +29,6 @@ taken for names or free text, not for a category."""
 MIXED = (10, 3, 0.05)
 """A column with at least so many different numbers, and at most so many different
 words in at most such a share of its rows, is numbers with a mistake, no category."""
-
-LONGEST_WORD = 60
-"""Characters of a name or level that a message shows."""
 
 
 class MissingValuesError(ValueError):
@@ -107,39 +112,72 @@ def choose_columns(
     _check_names(frame, target, drop, id)
     if len(frame) < 2:
         raise ValueError(f"a table must have two rows or more. Got {len(frame)}.")
-    left_out = dict.fromkeys(drop, "as asked")
-    numbers, categories, features = [], [], {}
-    levels: dict[str, tuple[str, ...]] = {}
-    for name in frame.columns:
-        if name in (*drop, target, id):
-            continue
-        column = frame[name]
-        present = column.dropna()
-        if present.empty or (present == present.iloc[0]).all():
-            left_out[name] = "empty" if present.empty else "constant"
-        elif _is_number(column):
-            features[name] = as_number(column, name)
-            _check_spread(features[name], name)
-            numbers.append(name)
-        else:
-            features[name], levels[name] = as_category(column, name)
-            categories.append(name)
-    if not features:
+    numbers, categories, left_out = _sort_columns(frame, {*drop, target, id})
+    if numbers.empty and not categories:
         raise ValueError("no column is left to embed: all are constant or left out.")
     import pandas as pd
 
-    table = pd.DataFrame(features)
+    table = numbers
+    if categories:
+        words = {name: text for name, (text, _) in categories.items()}
+        texts = pd.DataFrame(words, index=frame.index, dtype=object)
+        table = pd.concat([numbers, texts], axis=1)
+        table = table[[name for name in frame.columns if name in table.columns]]
     if impute is None:
         refuse_missing(table)
     return Columns(
         features=table,
-        numbers=tuple(numbers),
+        numbers=tuple(numbers.columns),
         categories=tuple(categories),
-        levels=levels,
+        levels={name: levels for name, (_, levels) in categories.items()},
         target=None if target is None else frame[target],
         ids=None if id is None else frame[id],
-        left_out=left_out,
+        left_out=dict.fromkeys(drop, "as asked") | left_out,
     )
+
+
+def _sort_columns(
+    frame: pd.DataFrame, skipped: Collection[str | None]
+) -> tuple[pd.DataFrame, dict[str, Any], dict[str, str]]:
+    """Return the numbers, the categories with their levels, and what is of no use."""
+    import pandas as pd
+
+    kinds = {
+        name: kind
+        for name, kind in zip(frame.columns, frame.dtypes, strict=True)
+        if name not in skipped
+    }
+    plain = [name for name, kind in kinds.items() if is_plain(kind)]
+    block = as_block(frame if len(plain) == frame.shape[1] else frame[plain])
+    empty = dict(zip(plain, np.isnan(block.greatest), strict=True))
+    constant = dict(zip(plain, block.least == block.greatest, strict=True))
+    fault = dict(zip(plain, block.find_faults(spread=True), strict=True))
+    others: dict[str, Any] = {}
+    categories: dict[str, Any] = {}
+    left_out = {}
+    for name, kind in kinds.items():
+        if name not in empty:
+            cells, absent = _cells(frame[name])
+            present = cells[~absent]
+            empty[name] = not len(present)
+            constant[name] = all(cell == present[0] for cell in present)
+        if empty[name] or constant[name]:
+            left_out[name] = "empty" if empty[name] else "constant"
+        elif not is_number(kind):
+            categories[name] = as_category(frame[name], name)
+        elif fault.get(name, True):
+            others[name] = as_number(frame[name], name)
+            check_spread(others[name], name)
+    kept = np.array([name not in left_out for name in plain], dtype=bool)
+    numbers = pd.DataFrame(
+        block.values[:, kept],
+        index=frame.index,
+        columns=[name for name in plain if name not in left_out],
+    )
+    if others:
+        numbers = pd.concat([numbers, pd.DataFrame(others)], axis=1)
+        numbers = numbers[[name for name in kinds if name in numbers.columns]]
+    return numbers, categories, left_out
 
 
 def match_columns(frame: pd.DataFrame, encoder: Any) -> tuple[pd.DataFrame, list[str]]:
@@ -167,31 +205,41 @@ def match_columns(frame: pd.DataFrame, encoder: Any) -> tuple[pd.DataFrame, list
     import pandas as pd
 
     require_columns(encoder, frame.columns)
-    features, remarks, imputes = {}, [], False
-    for kind, steps, names in encoder.transformers_:
-        imputes |= kind != "remainder" and "impute" in steps.named_steps
-        for position, name in enumerate(names if kind != "remainder" else ()):
-            if kind == "numbers":
-                features[name] = as_number(frame[name], name)
-                continue
-            features[name], levels = as_category(frame[name], name, free=True)
+    features, remarks, imputes = [], [], False
+    for kind, steps, columns in encoder.transformers_:
+        if kind == "remainder":
+            continue
+        imputes |= "impute" in steps.named_steps
+        names = _names_of(encoder, columns)
+        if kind == "numbers":
+            features.append(as_numbers(frame, names))
+            continue
+        texts = {}
+        for position, name in enumerate(names):
+            texts[name], levels = as_category(frame[name], name, free=True)
             coder = steps.named_steps["encode"]
             new = [word for word in levels if word not in coder.categories_[position]]
             if not new:
                 continue
             if coder.handle_unknown == "error":
                 raise ValueError(
-                    f"column {name!r} has levels the model has not seen: "
-                    f"{_listed(new)}."
+                    f"column {name!r} has levels the model has not seen: {listed(new)}."
                 )
             remarks.append(
                 f"column {name!r} has levels the model has not seen, which count as "
-                f"none of the known ones: {_listed(new)}."
+                f"none of the known ones: {listed(new)}."
             )
-    table = pd.DataFrame(features)
+        features.append(pd.DataFrame(texts, index=frame.index, dtype=object))
+    table = pd.concat(features, axis=1)
     if not imputes:
         refuse_missing(table)
     return table, remarks
+
+
+def _names_of(encoder: Any, columns: list[Any]) -> list[str]:
+    """Return names of columns: earlier models hold these, later ones positions."""
+    names = encoder.feature_names_in_
+    return [c if isinstance(c, str) else str(names[c]) for c in columns]
 
 
 def require_columns(encoder: Any, names: Iterable[str]) -> None:
@@ -200,101 +248,67 @@ def require_columns(encoder: Any, names: Iterable[str]) -> None:
     absent = [name for name in encoder.feature_names_in_ if name not in known]
     if absent:
         raise ValueError(
-            f"the model was fitted with columns that are not here: {_listed(absent)}."
-        )
-
-
-def as_number(column: pd.Series, name: str) -> pd.Series:
-    """Return a column as floats, NaN where missing."""
-    import pandas as pd
-
-    _refuse_dates(column, name)
-    try:
-        values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
-    except (ValueError, TypeError):
-        text = column.dropna().astype(str)
-        words = text[pd.to_numeric(text, errors="coerce").isna()]
-        raise ValueError(
-            f"column {name!r} must have numbers only. Got {_listed(words[:1].tolist())}"
-            f"{f' and {len(words) - 1} more' if len(words) > 1 else ''} instead."
-        ) from None
-    infinite = int(np.isinf(values).sum())
-    if infinite:
-        raise ValueError(
-            f"column {name!r} has {infinite} infinite cells; leave it out (--drop)."
-        )
-    largest = float(np.nanmax(np.abs(values), initial=0))
-    if largest > LARGEST:
-        raise ValueError(
-            f"column {name!r} has a value of size {largest:.3g}, and more than "
-            f"{LARGEST:g} cannot be squared: write it in another unit, or leave it "
-            "out (--drop)."
-        )
-    return pd.Series(values, index=column.index)
-
-
-def _check_spread(values: pd.Series, name: str) -> None:
-    """Refuse numbers that differ, but whose squared differences are all 0."""
-    widest = float(values.max() - values.min())
-    if 0 < widest < 1 / LARGEST:
-        raise ValueError(
-            f"column {name!r} varies by {widest:.3g} at most, and less than "
-            f"{1 / LARGEST:g} is 0 when squared: write it in another unit, or leave "
-            "it out (--drop)."
+            f"the model was fitted with columns that are not here: {listed(absent)}."
         )
 
 
 def as_category(
     column: pd.Series, name: str, *, free: bool = False
-) -> tuple[pd.Series, tuple[str, ...]]:
+) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return a column as text, and its levels: as declared, else by value.
 
-    With `free`, text with a level for almost every row is taken too.
+    A cell that is missing is NaN. With `free`, text with a level for almost every row
+    is taken too.
     """
     from ..datasets._record import order_levels
 
-    _refuse_dates(column, name)
-    text = column.astype(object).map(str, na_action="ignore")
+    refuse_dates(column, name)
+    cells, absent = _cells(column)
+    text = np.full(len(cells), np.nan, dtype=object)
+    present = [str(cell) for cell in cells[~absent]]
+    text[~absent] = np.array(present, dtype=object)
     declared = getattr(column, "cat", None)
     if declared is not None:
         levels = tuple(str(level) for level in declared.categories)
     else:
-        levels = order_levels(list(text.dropna().unique()))
+        levels = order_levels(present)
         if not free:
-            _refuse_mixed(text.dropna(), levels, name)
-    n_rows = int(text.notna().sum())
+            _refuse_mixed(present, levels, name)
+    n_rows = len(present)
     if not free and len(levels) > max(FREE_TEXT, n_rows / 2):
         raise ValueError(
             f"column {name!r} has {len(levels)} different texts in {n_rows} rows: name "
-            f"it as what identifies a sample (--id {_typed(name)}) or leave it out "
-            f"(--drop {_typed(name)})."
+            f"it as what identifies a sample (--id {typed(name)}) or leave it out "
+            f"(--drop {typed(name)})."
         )
     return text, levels
 
 
-def _refuse_dates(column: pd.Series, name: str) -> None:
-    if column.dtype.kind in "mM":
-        raise ValueError(
-            f"column {name!r} has dates; leave it out (--drop {_typed(name)}) or turn "
-            "it into a number."
-        )
+def _cells(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cells of a column as objects, and which of them are missing."""
+    import pandas as pd
+
+    cells = column.to_numpy(dtype=object)
+    return cells, pd.isna(cells)
 
 
-def _refuse_mixed(text: pd.Series, levels: tuple[str, ...], name: str) -> None:
+def _refuse_mixed(text: list[str], levels: tuple[str, ...], name: str) -> None:
     """Refuse numbers with a few words among them, which would be levels in silence."""
     import pandas as pd
 
+    fewest, most, share = MIXED
+    if len(levels) < fewest:
+        return
     named = pd.Series(levels)
     words = named[pd.to_numeric(named, errors="coerce").isna()].tolist()
-    rows = int(text.isin(words).sum())
-    fewest, most, share = MIXED
     if len(levels) - len(words) < fewest or len(words) > most:
         return
+    rows = sum(map(set(words).__contains__, text))
     if 0 < rows <= share * len(text):
         raise ValueError(
             f"column {name!r} has numbers, and in {rows} of {len(text)} rows "
-            f"{_listed(words)}: write a number there, or nothing if it is missing, "
-            f"or leave the column out (--drop {_typed(name)})."
+            f"{listed(words)}: write a number there, or nothing if it is missing, "
+            f"or leave the column out (--drop {typed(name)})."
         )
 
 
@@ -303,17 +317,11 @@ def refuse_missing(features: pd.DataFrame) -> None:
     counts = features.isna().sum()
     counts = counts[counts > 0]
     if len(counts):
-        listed = [f"{name} {count}" for name, count in counts.items()]
+        found = [f"{name} {count}" for name, count in counts.items()]
         raise MissingValuesError(
-            f"{counts.sum()} cells are missing ({_listed(listed)}): fill them in with "
+            f"{counts.sum()} cells are missing ({listed(found)}): fill them in with "
             "impute='median' (--impute median), or leave the columns out (--drop)."
         )
-
-
-def _is_number(column: pd.Series) -> bool:
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
-
-    return is_numeric_dtype(column.dtype) or is_bool_dtype(column.dtype)
 
 
 def _check_names(
@@ -324,23 +332,7 @@ def _check_names(
         if name is not None and name not in frame.columns:
             raise ValueError(
                 f"{role}: there is no column {name!r}. There are "
-                f"{_listed(list(frame.columns)) or 'none'}."
+                f"{listed(list(frame.columns)) or 'none'}."
             )
     if target is not None and target == id:
         raise ValueError(f"column {target!r} cannot be both the target and the id.")
-
-
-def _listed(words: list[str]) -> str:
-    shown = ", ".join(_shown(word) for word in words[:8])
-    return shown if len(words) <= 8 else f"{shown} and {len(words) - 8} more"
-
-
-def _shown(word: str) -> str:
-    """Return a word of a file in one line, and not too much of it."""
-    short = word if len(word) <= LONGEST_WORD else f"{word[:LONGEST_WORD]}..."
-    return short if short.isprintable() else repr(short)
-
-
-def _typed(name: str) -> str:
-    """Return a name as it is typed in a shell."""
-    return shlex.quote(name) if name.isprintable() else repr(name)

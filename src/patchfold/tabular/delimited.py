@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,15 +98,18 @@ def read_rows(text: str, n_columns: int, numbers: Collection[int]) -> pd.DataFra
 
     if not text:
         return pd.DataFrame(columns=range(n_columns))
+    missing = {True: [MISSING, *NO_NUMBERS], False: [MISSING]}
+    kinds: Any = "float64"
+    absent: Any = missing[True]
+    if len(numbers) < n_columns:  # what pandas is told of each column takes its time
+        kinds = {n: "float64" if n in numbers else "str" for n in range(n_columns)}
+        absent = {n: missing[n in numbers] for n in range(n_columns)}
     frame = pd.read_csv(
         _lines(text),
         header=None,
         names=list(range(n_columns)),
-        dtype={n: "float64" if n in numbers else "str" for n in range(n_columns)},
-        na_values={
-            n: [MISSING, *NO_NUMBERS] if n in numbers else [MISSING]
-            for n in range(n_columns)
-        },
+        dtype=kinds,
+        na_values=absent,
         keep_default_na=False,
         low_memory=False,
     )

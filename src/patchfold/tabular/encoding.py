@@ -92,9 +92,11 @@ def make_encoder(
     if impute is not None:
         numbers.insert(0, ("impute", SimpleImputer(strategy="median")))
         words.insert(0, ("impute", SimpleImputer(strategy="most_frequent")))
+    # By position: of names scikit-learn looks for each in a list of all.
+    place = columns.features.columns.get_indexer
     parts = [
-        ("numbers", Pipeline(numbers), list(columns.numbers)),
-        ("categories", Pipeline(words), list(columns.categories)),
+        ("numbers", Pipeline(numbers), place(list(columns.numbers)).tolist()),
+        ("categories", Pipeline(words), place(list(columns.categories)).tolist()),
     ]
     return ColumnTransformer(
         [part for part in parts if part[2]],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._files import write_bytes
+from .._files import MAX_NAME, write_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +26,12 @@ def check_ending(path: Path) -> None:
 
 def check_folder(path: Path) -> None:
     """Refuse a path whose folder is not there, or which is a folder itself."""
+    length = len(os.fsencode(path.name))
+    if length > MAX_NAME:
+        raise ValueError(
+            f"cannot write a file whose name has {length} bytes: {MAX_NAME} at most. "
+            f"It begins with {path.name[:20]!r}."
+        )
     if path.is_dir():
         raise ValueError(f"cannot write {path}: it is a folder.")
     if not path.absolute().parent.is_dir():
