@@ -9,7 +9,7 @@ from sklearn.preprocessing import scale
 from typer.testing import CliRunner
 
 from patchfold._blocks import watch_blocks
-from patchfold.atlas import make_table, write_for_page
+from patchfold.atlas import make_table
 from patchfold.cli import app
 from patchfold.neighbors import find_neighbors
 
@@ -95,25 +95,13 @@ def test_who_watches_is_told_what_is_made(files):
     assert begun == [("columns", 0, 2), ("neighbours", 1, 2)]
 
 
-def test_pandas_reads_the_neighbours_without_making_objects_of_them(files):
-    """Twice: the second table finds its type known already."""
-    folder, _, _ = files
-    for count in (4, 5):
-        table, _ = make_table(str(folder / "e.csv"), n_neighbors=count)
-        write_for_page(table, folder / "page.parquet")
-        read = pd.read_parquet(folder / "page.parquet")
-        assert isinstance(read["__neighbors"].dtype, pd.ArrowDtype)
-        assert read["__neighbors"].tolist() == table.column("__neighbors").to_pylist()
-        assert list(read.columns) == table.column_names
-
-
 @pytest.mark.skipif(
     importlib.util.find_spec("embedding_atlas") is not None,
-    reason="Embedding Atlas is installed: nothing to refuse",
+    reason="Embedding Atlas is installed: there is nothing to refuse",
 )
 def test_a_missing_package_is_named_in_one_line(files):
     folder, _, _ = files
     done = CliRunner().invoke(app, ["view", str(folder / "e.csv")])
     assert done.exit_code == 2
-    assert done.output.strip().endswith('pip install "patchfold[view]".')
+    assert 'pip install "patchfold[view]"' in done.output
     assert len(done.output.strip().splitlines()) == 1

@@ -1,20 +1,18 @@
 """An embedding -> Embedding Atlas: one table with the columns and the neighbours.
 
-Embedding Atlas is optional and imported only when something is shown. It is driven
-through its own command line, which is what it documents.
+Of Embedding Atlas only the built page is used, which asks for a table and for a
+description of its columns, as in a folder that `embedding-atlas --export-application`
+writes. We serve these ourselves: its own server lets every page of the web ask.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
-import socket
 import tempfile
-import threading
-import time
 import webbrowser
 from collections.abc import Iterable
-from contextlib import redirect_stdout, suppress
-from io import StringIO
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,26 +21,24 @@ import numpy as np
 from ._blocks import begin_stage
 from .embedding import coordinate_columns
 from .neighbors import find_neighbors
+from .page_server import PageServer, files_below
 from .tabular import choose_columns, make_encoder, read_source, read_table
 from .tabular.numbers import as_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-HOST = "localhost"
-"""The page is for this machine alone."""
-
 NEIGHBORS = "__neighbors"
 """The page does not list a column whose name begins so."""
 
-FILE_NAME = "FILE_NAME"
-"""The page adds this column: here, the same temporary file for every sample."""
+ROW = "__row_index__"
+"""The column of the numbers of the rows."""
+
+PAGE_VERSIONS = ">=0.26,<0.27"
+"""Whose page asks for what `write_data` gives."""
 
 STAGES = ("columns", "neighbours")
 """What making the table takes: who watches it is told when each begins."""
-
-PATIENCE = 120
-"""Seconds to wait for the page before the browser is opened."""
 
 
 def make_table(
@@ -130,28 +126,80 @@ def serve(table: Any, coordinates: list[str], *, port: int, browser: bool) -> No
     browser : bool
         Whether to open the page.
     """
-    atlas = _atlas()
-    port = _free_port(port)
-    url = f"http://{HOST}:{port}"
-    print(f"{table.num_rows:,} samples at {url}; Ctrl-C ends it", flush=True)
-    if browser:
-        threading.Thread(target=_open, args=(port, url), daemon=True).start()
+    page = dict(files_below(find_page()))
     with tempfile.TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
-        file = Path(folder) / "embedding.parquet"
-        write_for_page(table, file)
-        own = FILE_NAME in table.column_names
-        styles = {} if own else {FILE_NAME: {"display": "hidden"}}
-        options = {
-            "--x": coordinates[0],
-            "--y": coordinates[1],
-            "--neighbors": NEIGHBORS,
-            "--state": json.dumps({"columnStyles": styles}),
-            "--host": HOST,
-            "--port": str(port),
-        }
-        words = [word for pair in options.items() for word in pair]
-        with redirect_stdout(StringIO()):  # it prints the table and a banner
-            atlas.main([str(file), *words], standalone_mode=False)
+        files = page | {"": page["index.html"]} | write_data(table, coordinates, folder)
+        with PageServer(files, port) as server:
+            address = server.address
+            print(
+                f"{table.num_rows:,} samples at {address}; Ctrl-C ends it", flush=True
+            )
+            if browser:  # it waits, as the port is open already
+                webbrowser.open(address)
+            server.serve_forever()
+
+
+def find_page() -> Path:
+    """Return the folder of Embedding Atlas's built page.
+
+    The package itself is not imported: of what it needs the page needs nothing.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed.
+    """
+    found = importlib.util.find_spec("embedding_atlas")
+    for place in (found and found.submodule_search_locations) or ():
+        page = Path(place) / "static"
+        if (page / "index.html").is_file():
+            return page
+    raise ImportError(
+        'view needs the page of Embedding Atlas: pip install "patchfold[view]", or, '
+        'without the models that it can use, pip install --no-deps "embedding-atlas'
+        f'{PAGE_VERSIONS}".'
+    )
+
+
+def write_data(table: Any, coordinates: list[str], folder: str) -> dict[str, Any]:
+    """Return what the page asks for: the table, in a file, and what its columns are.
+
+    The page reads the file once, into a database of its own in the browser.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        As `make_table` makes it.
+    coordinates : list of str
+        Columns to draw.
+    folder : str
+        Where the file is written.
+
+    Returns
+    -------
+    dict of str to Path or bytes
+        By the paths that the page asks for.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = ROW
+    while number in table.column_names:
+        number = f"_{number}"
+    rows = pa.array(np.arange(table.num_rows, dtype=np.int32))
+    file = Path(folder) / "dataset.parquet"
+    pq.write_table(table.append_column(number, rows), file)
+    x, y = coordinates
+    columns = {"id": number, "projection": {"x": x, "y": y}, "neighbors": NEIGHBORS}
+    about = {
+        "props": {"data": columns},
+        "isStatic": True,
+        "database": {"type": "wasm", "load": True},
+    }
+    return {
+        "data/metadata.json": json.dumps(about).encode(),
+        "data/dataset.parquet": file,
+    }
 
 
 def _join(frame: Any, data: Any, id: str | None) -> Any:
@@ -190,73 +238,3 @@ def _with_neighbors(frame: Any, points: np.ndarray, count: int) -> Any:
     struct = pa.StructArray.from_arrays(lists, names=["ids", "distances"])
     table = pa.Table.from_pandas(frame, preserve_index=False)
     return table.append_column(NEIGHBORS, struct)
-
-
-def write_for_page(table: Any, file: Path) -> None:
-    """Write a table so that pandas reads the neighbours without making objects.
-
-    Embedding Atlas reads the file with pandas and hands it to DuckDB, which takes
-    forty times as long over a dictionary for every sample as over Arrow's arrays.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    place = table.column_names.index(NEIGHBORS)
-    column = table.column(NEIGHBORS)
-    kind = _stays_in_arrow(column.type)
-    marked = [pa.ExtensionArray.from_storage(kind, part) for part in column.chunks]
-    table = table.set_column(place, NEIGHBORS, pa.chunked_array(marked, kind))
-    pq.write_table(table, file)
-
-
-def _stays_in_arrow(storage: Any) -> Any:
-    """Return a type of the same values that pandas has no objects for."""
-    import pandas as pd
-    import pyarrow as pa
-
-    class StaysInArrow(pa.ExtensionType):
-        def __init__(self, storage: Any) -> None:
-            super().__init__(storage, "patchfold.stays_in_arrow")
-
-        def __arrow_ext_serialize__(self) -> bytes:
-            return b""
-
-        @classmethod
-        def __arrow_ext_deserialize__(cls, storage: Any, _: bytes) -> Any:
-            return cls(storage)
-
-        def to_pandas_dtype(self) -> Any:
-            return pd.ArrowDtype(self.storage_type)
-
-    kind = StaysInArrow(storage)
-    with suppress(pa.ArrowKeyError):  # known from an earlier table
-        pa.register_extension_type(kind)
-    return kind
-
-
-def _free_port(wanted: int) -> int:
-    with socket.socket() as probe:
-        try:
-            probe.bind((HOST, wanted))
-        except OSError:
-            probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
-
-
-def _open(port: int, url: str) -> None:
-    """Open the page once it answers."""
-    for _ in range(10 * PATIENCE):
-        with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
-            webbrowser.open(url)
-            return
-        time.sleep(0.1)
-
-
-def _atlas() -> Any:
-    try:
-        from embedding_atlas.cli import main
-    except ImportError as error:
-        raise ImportError(
-            'view needs Embedding Atlas: pip install "patchfold[view]".'
-        ) from error
-    return main

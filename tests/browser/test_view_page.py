@@ -1,13 +1,18 @@
-"""`patchfold view` in a browser: points, hover, neighbours; Ctrl-C ends it."""
+"""`patchfold view` in a browser: points, hover, neighbours; Ctrl-C ends it.
+
+A page of another site gets nothing of it, even if it knew the address.
+"""
 
 import contextlib
 import io
+import json
 import re
 import signal
-import socket
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +22,13 @@ from matplotlib.image import imread
 from scipy.ndimage import center_of_mass, label
 from sklearn.preprocessing import scale
 
+from patchfold.atlas import find_page
 from patchfold.neighbors import find_neighbors
 
-pytest.importorskip(
-    "embedding_atlas", reason='Embedding Atlas is not installed ("patchfold[view]")'
-)
+try:
+    find_page()
+except ImportError as error:
+    pytest.skip(str(error), allow_module_level=True)
 
 WEBGPU = (
     "--enable-unsafe-webgpu",
@@ -35,7 +42,10 @@ ASKED_FIRST = ("/favicon.ico", "/data/cache/")
 """The page asks for these whether they exist or not, and goes on without."""
 
 PATIENCE = 60
-"""Seconds; the page asks a database for every chart."""
+"""Seconds; the page starts a database in the browser and asks it for every chart."""
+
+RESOLVED = "--host-resolver-rules=MAP evil.example 127.0.0.1"
+"""A browser for which a foreign name leads to this machine."""
 
 ROWS, COLUMNS = 9, 5
 NEIGHBORS = 4
@@ -76,25 +86,12 @@ def address(samples, tmp_path_factory):
         command, cwd=folder, stdout=subprocess.PIPE, text=True
     ) as server:
         try:
-            place = re.search(r"localhost:(\d+)", server.stdout.readline())
-            wait_for(int(place[1]))
-            yield f"http://{place[0]}"
+            found = re.search(r"http://127\.0\.0\.1:\d+/\S+/", server.stdout.readline())
+            yield found[0]
             server.send_signal(signal.SIGINT)
             assert server.wait(timeout=PATIENCE) == 0
         finally:
             server.kill()
-
-
-def wait_for(port):
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        with (
-            contextlib.suppress(OSError),
-            socket.create_connection(("localhost", port), timeout=1),
-        ):
-            return
-        time.sleep(0.2)
-    pytest.fail(f"nothing answers at port {port}")
 
 
 @pytest.fixture
@@ -172,3 +169,94 @@ def test_hover_shows_the_columns_and_a_click_the_neighbours(open_view, samples):
     names = re.findall(r"Distance\s+[\d.]+\s+name\s+(tree \d+)", said)
     found = find_neighbors(scale(samples[["height", "width"]].to_numpy()), NEIGHBORS)
     assert names == list(samples["name"][found.indices[row]])
+
+
+def test_what_the_page_changes_is_in_the_browser_alone(open_view):
+    """Colours add a column to the browser's table; a page opened anew has none."""
+    page = open_view(1280)
+    points = drawn_grid(page)
+    page.locator("select").filter(has_text="height").first.select_option(
+        label="height (DOUBLE)"
+    )
+    end = time.monotonic() + PATIENCE
+    while len(drawn(page)) == len(points.reshape(-1, 2)) and time.monotonic() < end:
+        page.wait_for_timeout(200)
+    assert len(drawn(page)) < ROWS * COLUMNS  # not all of them are blue any more
+    assert drawn_grid(open_view(1280)).shape == (ROWS, COLUMNS, 2)
+
+
+HOSTILE = """async (address) => {
+    const seen = [];
+    const attempt = async (name, action) => {
+        try { seen.push([name, await action()]); } catch { seen.push([name, null]); }
+    };
+    const body = JSON.stringify({type: "exec", sql: "DROP TABLE dataset"});
+    const read = (part, options) => () =>
+        fetch(address + part, options).then((answer) => answer.text());
+    await attempt("page", read("", {}));
+    await attempt("table", read("data/dataset.parquet", {}));
+    await attempt("opaque", read("data/metadata.json", {mode: "no-cors"}));
+    await attempt("post", read("data/query", {method: "POST", body}));
+    await attempt("blind", read("data/query", {method: "POST", mode: "no-cors", body}));
+    const load = (tag, source) => () => new Promise((done, failed) => {
+        const element = document.createElement(tag);
+        element.onload = () => done(tag);
+        element.onerror = failed;
+        element.src = address + source;
+        document.body.append(element);
+    });
+    await attempt("image", load("img", "assets/icon.png"));
+    await attempt("script", load("script", "data/metadata.json"));
+    return seen;
+}"""
+"""What a page of another site may try; null where the browser gave it nothing."""
+
+
+@pytest.fixture
+def other_site():
+    """Serve an empty page on another port."""
+
+    class Empty(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<link rel=icon href=data:,><body></body>")
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Empty) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "evil.example"])
+def test_a_page_of_another_origin_reads_and_changes_nothing(
+    launch, address, other_site, name
+):
+    with contextlib.closing(launch(RESOLVED)) as browser:
+        page = browser.new_page()
+        answers = []
+        page.on("response", lambda answer: answers.append((answer.url, answer.status)))
+        page.goto(f"http://{name}:{other_site}/")
+        seen = page.evaluate(HOSTILE, address)
+        assert [what for what, got in seen if got] == []
+        statuses = {status for url, status in answers if url.startswith(address)}
+        assert statuses <= {403}
+
+
+def test_a_name_that_leads_here_is_refused(launch, address):
+    """DNS rebinding: to the browser such a page is of the same origin."""
+    elsewhere = address.replace("127.0.0.1", "evil.example")
+    with contextlib.closing(launch(RESOLVED)) as browser:
+        page = browser.new_page()
+        for part in ("", "data/metadata.json", "data/dataset.parquet"):
+            answer = page.goto(elsewhere + part)
+            assert answer.status == 403
+            assert answer.text() == "403 Forbidden\n"
+        assert page.goto(address + "data/metadata.json").status == 200
+        assert json.loads(page.locator("body").inner_text())["isStatic"] is True
