@@ -42,6 +42,20 @@ SETS = {
 }
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Say loudly which tests of pages were skipped, and why."""
+    skipped = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        if report.nodeid.startswith("tests/browser"):
+            skipped.setdefault(report.longrepr[2], []).append(report.nodeid)
+    if skipped:
+        terminalreporter.section("TESTS OF PAGES NOT RUN", sep="*", red=True, bold=True)
+    for reason, names in skipped.items():
+        terminalreporter.line(reason)
+        for name in sorted(names):
+            terminalreporter.line(f"    {name}")
+
+
 @pytest.fixture(params=SETS, scope="session")
 def named_set(request):
     """Return (name, X, y) for each of the four sets, z-scored."""

@@ -129,10 +129,22 @@ def rings(page):
     return [(b["x"] + b["width"] / 2, b["y"] + b["height"] / 2) for b in boxes]
 
 
-def settle(page):
-    """Wait until what was asked for is on the screen."""
-    page.wait_for_timeout(100)
-    page.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go)))")
+def until(page, check):
+    """Wait until the page is as it should be; a busy machine may take a minute."""
+    for _ in range(600):
+        if check():
+            return
+        page.wait_for_timeout(100)
+    assert check()
+
+
+def paint(page):
+    return [painted(page, panel) for panel in range(3)]
+
+
+def fainter(page, before, part):
+    """Say whether every panel has lost a part of its colour."""
+    return all(now < part * then for now, then in zip(paint(page), before, strict=True))
 
 
 def test_points_are_drawn_and_names_do_nothing(page):
@@ -163,16 +175,13 @@ def test_hover_shows_the_sample_and_rings_it_in_every_panel(page):
 
 
 def test_the_legend_hides_a_class_in_every_panel(page):
-    before = [painted(page, panel) for panel in range(3)]
+    before = paint(page)
     oak = page.get_by_role("button", name="oak")
     oak.click()
-    settle(page)
-    less = [painted(page, panel) for panel in range(3)]
-    assert all(few < 0.8 * many for few, many in zip(less, before, strict=True))
+    until(page, lambda: fainter(page, before, 0.8))
     assert oak.get_attribute("aria-pressed") == "false"
     oak.click()
-    settle(page)
-    assert [painted(page, panel) for panel in range(3)] == before
+    until(page, lambda: paint(page) == before)
     page.get_by_role("button", name="pine").click(modifiers=["Shift"])
     pressed = page.locator("#legend button").evaluate_all(
         "all => all.map(b => b.getAttribute('aria-pressed'))"
@@ -180,21 +189,18 @@ def test_the_legend_hides_a_class_in_every_panel(page):
     assert pressed == ["false", "false", "true"]
     page.locator("#legend button").nth(0).click()
     page.locator("#legend button").nth(1).click()
-    settle(page)
-    assert [painted(page, panel) for panel in range(3)] == before
+    until(page, lambda: paint(page) == before)
 
 
 def test_a_lasso_in_one_panel_selects_in_all(page):
-    before = [painted(page, panel) for panel in range(3)]
+    before = paint(page)
     drag_around(page, 0.55)
     page.locator("#selected:not(:empty)").wait_for()
     words = page.locator("#selected").inner_text()
     chosen = int(words.split()[0])
     assert 30 <= chosen <= 60
     assert f"of {N} selected: {UNSAFE} " in words
-    settle(page)
-    faint = [painted(page, panel) for panel in range(3)]
-    assert all(less < 0.7 * more for less, more in zip(faint, before, strict=True))
+    until(page, lambda: fainter(page, before, 0.7))
     marked = page.evaluate(
         """() => [0, 1, 2].map((panel) => document.getElementById("points")._fullData
             .slice(3 * panel, 3 * panel + 3)
@@ -204,26 +210,25 @@ def test_a_lasso_in_one_panel_selects_in_all(page):
     assert len(set(marked)) == 1
     assert len(marked[0].split(",")) == chosen
     page.keyboard.press("Escape")
-    settle(page)
+    until(page, lambda: paint(page) == before)
     assert page.locator("#selected").inner_text() == ""
-    assert [painted(page, panel) for panel in range(3)] == before
     drag_around(page, 0.7)
     page.get_by_role("button", name="Clear selection").click()
-    settle(page)
+    until(page, lambda: paint(page) == before)
     assert page.locator("#selected").inner_text() == ""
-    assert [painted(page, panel) for panel in range(3)] == before
 
 
 def test_a_class_that_is_hidden_is_not_selected(page):
+    before = paint(page)
     middle = page.locator("#legend button").nth(1)
     middle.click()
-    settle(page)
+    until(page, lambda: fainter(page, before, 0.8))
     drag_around(page, 0.02)
     page.locator("#selected:not(:empty)").wait_for()
     assert UNSAFE not in page.locator("#selected").inner_text()
     page.keyboard.press("Escape")
     middle.click()
-    settle(page)
+    until(page, lambda: paint(page) == before)
 
 
 def test_a_box_zooms_and_two_clicks_go_back(page):
@@ -234,17 +239,23 @@ def test_a_box_zooms_and_two_clicks_go_back(page):
     whole = pytest.approx(page.evaluate(ranges), rel=0.01)
     page.get_by_role("button", name="Zoom").click()
     drag(page, (0.5, 0.6), (0.96, 0.98))
-    settle(page)
-    x, y, other = page.evaluate(ranges)
-    assert x == pytest.approx(y, rel=0.01)  # one scale for both
-    assert x < 0.6 * other  # the other panels are as before
+
+    def is_zoomed():
+        x, y, other = page.evaluate(ranges)
+        # One scale for both; the other panels are as before.
+        return x == pytest.approx(y, rel=0.01) and x < 0.6 * other
+
+    until(page, is_zoomed)
     page.mouse.move(*spot(page, 0, 50))
     page.locator("#tip").wait_for()
     np.testing.assert_allclose(rings(page)[0], spot(page, 0, 50), atol=1.5)
     box = page.locator(".plot").first.bounding_box()
-    page.mouse.dblclick(box["x"] + 20, box["y"] + 20)
-    settle(page)
-    assert page.evaluate(ranges) == whole
+
+    def goes_back():  # two clicks that a busy machine sends apart are no double click
+        page.mouse.dblclick(box["x"] + 20, box["y"] + 20)
+        return page.evaluate(ranges) == whole
+
+    until(page, goes_back)
     page.get_by_role("button", name="Lasso").click()
 
 
@@ -279,39 +290,38 @@ def test_the_curves_have_a_point_for_every_size(page):
 def test_colours_follow_dark_and_light_while_the_page_is_open(page):
     color = "document.getElementById('points')._fullData[0].marker.color"
     light = page.evaluate(color), painted(page, 0)
+    assert light[1] > 1000
     page.emulate_media(color_scheme="dark")
-    settle(page)
-    dark = page.evaluate(color), painted(page, 0)
-    assert light[0] != dark[0]
-    assert min(light[1], dark[1]) > 1000
+    until(page, lambda: page.evaluate(color) != light[0])
+    until(page, lambda: painted(page, 0) > 1000)
     page.emulate_media(color_scheme="light")
-    settle(page)
-    assert (page.evaluate(color), painted(page, 0)) == light
+    until(page, lambda: (page.evaluate(color), painted(page, 0)) == light)
 
 
 def test_pictures_follow_the_width_of_the_page(page):
     """The axes of every panel lie in its box, in as many columns as there is room."""
     shown = "document.getElementById('points')._fullLayout.yaxis2.range"
     whole = page.evaluate(shown)
-    found = []
-    for width in (1280, 700, 390, 1280):
-        page.set_viewport_size({"width": width, "height": 900})
-        settle(page)
-        boxes = page.locator(".plot")
-        places = boxes.evaluate_all(
+
+    def find_places():
+        return page.locator(".plot").evaluate_all(
             "all => all.map(box => [box.getBoundingClientRect().left, box.clientWidth])"
         )
-        axes = page.evaluate(
+
+    def find_axes():
+        return page.evaluate(
             """() => ["xaxis", "xaxis2", "xaxis3"].map((name) => {
                 const gd = document.getElementById("points");
                 const { _offset, _length } = gd._fullLayout[name];
                 return [gd.getBoundingClientRect().left + _offset - 1, _length];
             })"""
         )
-        np.testing.assert_allclose(axes, places, atol=1.5)
+
+    for width, columns in ((1280, 3), (700, 2), (390, 1), (1280, 3)):
+        page.set_viewport_size({"width": width, "height": 900})
+        until(page, lambda n=columns: len({left for left, _ in find_places()}) == n)
+        until(page, lambda: np.allclose(find_axes(), find_places(), rtol=0, atol=1.5))
         assert page.evaluate(shown) == whole
-        found.append(len({left for left, _ in places}))
-    assert found == [3, 2, 1, 3]
 
 
 def test_a_phone_scrolls_the_page_and_taps_samples(open_page, address):
@@ -319,22 +329,23 @@ def test_a_phone_scrolls_the_page_and_taps_samples(open_page, address):
     page = drawn(open_page(address, width=390, color_scheme="dark", **options))
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
-        settle(page)
+        until(page, lambda: all(painted(page, panel) > 500 for panel in (0, 2)))
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        assert all(painted(page, panel) > 500 for panel in (0, 2))
     page.touchscreen.tap(*spot(page, 0, 3))
     page.locator("#tip").wait_for()
     assert page.locator("#tip").inner_text().startswith("tree ")
-    assert swipe(page) > 100
+    before = swipe(page)
+    until(page, lambda: page.evaluate("scrollY") > before + 100)
     assert page.locator("#selected").inner_text() == ""
     page.get_by_role("button", name="Lasso").tap()
-    settle(page)
-    assert swipe(page) == 0
+    page.locator("[data-drag=lasso][aria-pressed=true]").wait_for()
+    before = swipe(page)
     page.locator("#selected:not(:empty)").wait_for()
+    assert page.evaluate("scrollY") == before
 
 
 def swipe(page):
-    """Move a finger over the first panel; return how far the page scrolled."""
+    """Move a finger over the first panel; return where the page was scrolled to."""
     page.locator(".plot").first.scroll_into_view_if_needed()
     box = page.locator(".plot").first.bounding_box()
     before = page.evaluate("scrollY")
@@ -353,8 +364,7 @@ def swipe(page):
     for step in range(1, 11):
         touch("touchMove", (0.02 + 0.09 * step, 0.08))
     touch("touchEnd")
-    settle(page)
-    return page.evaluate("scrollY") - before
+    return before
 
 
 def test_without_webgl_the_points_are_svg(launch, open_page, address):
@@ -377,8 +387,7 @@ def test_points_come_back_when_webgl_is_lost(open_page, address):
             .getExtension("WEBGL_lose_context").loseContext()"""
     )
     page.locator("#points .point").last.wait_for(state="attached")
-    settle(page)
-    assert painted(page, 2) == pytest.approx(before, rel=0.3)
+    until(page, lambda: painted(page, 2) == pytest.approx(before, rel=0.3))
 
 
 def test_a_browser_that_cannot_unpack_says_so_and_shows_the_tables(
