@@ -40,6 +40,25 @@ def pairs_from_directed(n: int, row: Array, column: Array) -> Pairs:
     return Pairs(n, source, target, row, column)
 
 
+def edges_of(graph: sp.csr_array) -> EdgeList:
+    """Return the edges of a symmetric sparse matrix of lengths.
+
+    The relation that they came from is not in it: `row` and `column` are empty.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> edges_of(sp.csr_array([[0.0, 2.0], [2.0, 0.0]])).length.tolist()
+    [2.0]
+    """
+    n = graph.shape[0]
+    row = np.repeat(np.arange(n), np.diff(graph.indptr))
+    right = graph.indices > row
+    nothing = np.empty(0, dtype=np.int64)
+    pairs = Pairs(n, row[right], graph.indices[right], nothing, nothing)
+    return EdgeList(pairs, graph.data[right])
+
+
 def complete_graph(n: int) -> Pairs:
     """List all pairs of n samples, each sample a neighbour of every other."""
     row, column = np.nonzero(~np.eye(n, dtype=bool))

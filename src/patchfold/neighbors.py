@@ -58,6 +58,11 @@ def resolve_n_neighbors(n_neighbors: int | float, n_samples: int) -> int:
     return int(min(n_neighbors, n_samples - 1))
 
 
+def pays_for_cells(n_neighbors: int, n_samples: int) -> bool:
+    """Say whether the neighbours are a part of the samples for which cells pay."""
+    return SMALL_PART * (n_neighbors + 1 + SPARE) <= n_samples
+
+
 def choose_search(
     algorithm: Any, X: Array, n_neighbors: int, *, n_jobs: int | None = None
 ) -> Any:
@@ -86,9 +91,8 @@ def choose_search(
     if is_tensor(X) and X.device.type != "cpu":
         tiled = algorithm != "exact" and suits_tiles(X, n_neighbors)
         return TILES if tiled else None
-    few = SMALL_PART * (n_neighbors + 1 + SPARE) <= n
     wanted = algorithm == "approximate" or (algorithm == "auto" and n > EXACT_LIMIT)
-    if wanted and few:
+    if wanted and pays_for_cells(n_neighbors, n):
         return build_cells(move(X, HERE), n_neighbors, n_jobs=n_jobs)
     return None
 

@@ -1,10 +1,9 @@
 """Fitted models in files: written by skops, with the version that wrote them.
 
 Unlike a pickle, such a file runs no code of its own when it is read: it may only name
-types. Those of NumPy, SciPy and scikit-learn that skops trusts are taken, and the
-classes that patchfold's models are made of. A file can ask for any name that is trusted
-to be called, so ours are taken as objects whose attributes are filled in, never as
-functions, and never as classes to be constructed.
+types, and only those that patchfold's own files have (`model_schema.py`). What it holds
+of a model is checked as a whole, shapes and ranges against each other, and the rest is
+computed again (`fitted_rules.py`, `estimators/_stored.py`, `model_encoders.py`).
 """
 
 from __future__ import annotations
@@ -12,41 +11,58 @@ from __future__ import annotations
 import io
 import json
 import os
-import sys
+import re
 import zipfile
-from collections.abc import Iterable, Iterator
-from importlib import import_module
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from ._files import check_growth, write_bytes
-from ._homes import bring_here
+from sklearn import __version__ as _sklearn_version
+from sklearn.base import BaseEstimator
+
+from ._files import write_bytes
 from ._version import __version__
-
-FORMAT = 1
-"""Counts the ways in which fitted models were laid out. A version reads its own and
-older ones."""
-
-_NOTE = "patchfold.json"
-_OURS = tuple(
-    f"{__package__}.{part}"
-    for part in (
-        "_native",
-        "_types",
-        "cell_search",
-        "estimators.",
-        "on_demand",
-        "patches",
-        "posterior.",
-        "solvers.",
-        "span",
-    )
+from .estimators import (
+    CauchyEmbedding,
+    PatchEigenmaps,
+    PatchIsomap,
+    PatchLLE,
+    PatchPosterior,
+    PatchProjection,
 )
-"""Where the classes are that fitted models consist of."""
+from .estimators._stored import FITTED, StoredModel, saving
+from .fitted_rules import FittedError
+from .model_archive import PartError, read_parts
+from .model_encoders import ENCODERS, remake
+from .model_format_1 import (
+    OLD_ATTRIBUTES,
+    OLD_NAMES,
+    RECORD_ATTRIBUTES,
+    mark_stages,
+    upgrade,
+)
+from .model_schema import Cleaner, Node, objects_in, value_node
 
-_SPARSE = ("csr_array", "csr_matrix")
-_OTHER_COLUMNS = "sklearn.compose._column_transformer._RemainderColsList"
-"""A list in which scikit-learn 1.6 has the columns that an encoder leaves out."""
+FORMAT = 2
+"""Counts the ways in which fitted models were laid out. A version reads its own and
+older ones.
+
+1: all attributes of a fit, as objects.
+2: parameters and the attributes of `_fitted_rules`; what follows from them is computed
+   again.
+"""
+
+_ESTIMATORS: tuple[type[StoredModel], ...] = (
+    CauchyEmbedding,
+    PatchEigenmaps,
+    PatchIsomap,
+    PatchLLE,
+    PatchPosterior,
+    PatchProjection,
+)
+_NOTE, _SCHEMA = "patchfold.json", "schema.json"
+_PROTOCOL = 2
+"""The oldest layout of skops that patchfold has written."""
 
 
 class ModelFileError(ValueError):
@@ -78,11 +94,14 @@ def save_model(model: Any, path: str | os.PathLike[str], **about: Any) -> None:
     >>> bool((again.transform(X) == model.transform(X)).all())
     True
     """
-    buffer = io.BytesIO(_skops().dumps(bring_here(model)))
+    with saving():
+        data = _skops().dumps(model)
+    parts = read_parts(data)
+    schema = json.loads(parts.pop(_SCHEMA))
+    cleaner = Cleaner(parts, _classes(FORMAT, ()), (), {})
     note = {"format": FORMAT, "version": __version__, **about}
-    with zipfile.ZipFile(buffer, "a") as archive:
-        archive.writestr(_NOTE, json.dumps(note))
-    write_bytes(Path(path), buffer.getvalue())
+    content = _archive(schema, cleaner, parts, note)
+    write_bytes(Path(path), content)
 
 
 def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
@@ -93,8 +112,10 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> 
     path : path-like
         The file.
     trusted : iterable of str
-        Full names of types from elsewhere that the file may use, such as a callable
-        dissimilarity of your own.
+        Full names of types from elsewhere that the file may use: a callable
+        dissimilarity of your own, or other estimators of scikit-learn in a pipeline.
+        What they hold is taken as it is: name them only if you know where the file
+        comes from.
 
     Returns
     -------
@@ -104,75 +125,129 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> 
     Raises
     ------
     ModelFileError
-        If it is no such file, a newer version of patchfold wrote it, or it names types
-        that are not trusted.
+        If it is no such file, a newer version of patchfold wrote it, it names types
+        that are not trusted, or what it holds is no valid model.
+
+    Notes
+    -----
+    Neighbours, patches and shortest paths are not in the file: they are computed again,
+    which takes as long as these stages of `fit`. A neighbour search of your own (a KNN
+    transformer) is fitted again too: give it a `random_state`.
     """
-    data = _content(path)
-    _read_note(path, data)
-    skops = _skops()
+    parts, note = _open(path)
+    trusted = frozenset(trusted)
     try:
-        found = skops.get_untrusted_types(data=data)
-        called = set(_called(_check_parts(data)))
-    except Exception as error:  # skops, zipfile and json raise anything on nonsense
+        schema = json.loads(parts.pop(_SCHEMA))
+        moved: dict[str, str] = {}
+        if note["format"] == 1:
+            moved = OLD_NAMES
+            mark_stages(schema)
+        cleaner = Cleaner(parts, _classes(note["format"], trusted), trusted, moved)
+        data = _archive(schema, cleaner, parts)
+        found = set(_skops().get_untrusted_types(data=data))
+    except ImportError:
+        raise
+    except PartError as error:
+        raise _damaged(path, str(error)) from error
+    except Exception as error:  # skops and json raise anything on nonsense
         raise _damaged(path) from error
-    names = {name for name in found if name in called or not _is_ours(name)}
-    unknown = sorted(names - set(trusted))
+    unknown = sorted((cleaner.unknown | (found - cleaner.known)) - trusted)
     if unknown:
         raise ModelFileError(
             f"{path} uses types that patchfold does not know: {', '.join(unknown)}. If "
             "you know where the file comes from, name them in `trusted`."
         )
+    return _load(path, data, found, trusted, note["format"])
+
+
+def _load(
+    path: str | os.PathLike[str],
+    data: bytes,
+    names: Collection[str],
+    trusted: Collection[str],
+    written: int,
+) -> Any:
+    """Build the objects of a schema that was made anew, check and complete them."""
     try:
-        return skops.loads(data, trusted=found)
+        model = _skops().loads(data, trusted=sorted(names))
     except (ImportError, AttributeError) as error:
         raise ModelFileError(
             f"{path} cannot be read by patchfold {__version__}: {error}."
         ) from error
     except Exception as error:
         raise _damaged(path) from error
+    try:
+        model = _complete(model, trusted, written)
+    except FittedError as error:
+        raise _damaged(path, str(error)) from error
+    if not isinstance(model, BaseEstimator):
+        raise _damaged(path, f"it holds a {type(model).__name__}, no estimator")
+    return model
 
 
-def _is_ours(name: str) -> bool:
-    """Say whether a name is that of a class that models are made of.
-
-    Only modules that are loaded are looked at: a file cannot have others imported.
-    """
-    import scipy.sparse
-
-    sparse = {_full_name(getattr(scipy.sparse, word)) for word in _SPARSE}
-    if name in {*sparse, _OTHER_COLUMNS}:
-        return True
-    module, _, last = name.rpartition(".")
-    if not module.startswith(_OURS):
-        return False
-    import_module(f"{__package__}.estimators")  # and with them all their parts
-    kind = getattr(sys.modules.get(module), last, None)
-    return isinstance(kind, type) and _full_name(kind) == name
-
-
-def _check_parts(data: bytes) -> Any:
-    """Return the schema of a file; refuse sparse matrices that grow beyond reason."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for part in archive.infolist():
-            if part.filename.endswith(".npz"):
-                with zipfile.ZipFile(io.BytesIO(archive.read(part))) as arrays:
-                    grown = sum(inner.file_size for inner in arrays.infolist())
-                check_growth(part.file_size, grown, "make it again")
-        return json.loads(archive.read("schema.json"))
+def _complete(value: Any, trusted: Collection[str], written: int) -> Any:
+    """Return a value in which every estimator is checked and completed."""
+    if isinstance(value, list | tuple):
+        parts = [_complete(part, trusted, written) for part in value]
+        return parts if type(value) is list else tuple(parts)
+    if type(value) is dict:
+        return {key: _complete(value[key], trusted, written) for key in value}
+    if not isinstance(value, BaseEstimator):
+        return value
+    if isinstance(value, StoredModel):
+        try:
+            if written == 1:
+                upgrade(value)
+            value._complete()
+        except FittedError as error:
+            raise FittedError(f"{type(value).__name__}: {error}") from error
+        return value
+    for name, part in list(vars(value).items()):
+        vars(value)[name] = _complete(part, trusted, written)
+    return value if _full_name(type(value)) in trusted else remake(value)
 
 
-def _called(schema: Any) -> Iterator[str]:
-    """Yield our names that a schema wants called, rather than filled in."""
-    waiting = [schema]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, list):
-            waiting += node
-        elif isinstance(node, dict):
-            waiting += node.values()
-            module, kind = str(node.get("__module__")), node.get("__loader__")
-            if module.split(".")[0] == __package__ and kind != "ObjectNode":
-                yield f"{module}.{node.get('__class__')}"
+def _classes(written: int, trusted: Collection[str]) -> dict[str, Collection[str]]:
+    """Return the classes of objects that a file may hold, and their attributes."""
+    classes: dict[str, Collection[str]] = dict(ENCODERS)
+    for kind in _ESTIMATORS:
+        fitted = {FITTED}
+        if written == 1:
+            fitted = {*kind._fitted_rules, *OLD_ATTRIBUTES}
+        classes[_full_name(kind)] = {*kind._parameter_rules, *fitted}
+    if written == 1:
+        classes.update(dict.fromkeys(OLD_NAMES.values(), RECORD_ATTRIBUTES))
+    return {name: classes[name] for name in classes if name not in trusted}
+
+
+def _archive(
+    schema: Any,
+    cleaner: Cleaner,
+    parts: dict[str, bytes],
+    note: dict[str, Any] | None = None,
+) -> bytes:
+    """Return a file of a schema that is made anew, and the parts that it uses."""
+    clean: Node = cleaner.clean(schema)
+    protocol = schema.get("protocol")
+    if type(protocol) is not int or protocol < _PROTOCOL:
+        raise PartError(f"{_SCHEMA} has the protocol {protocol!r}")
+    for node in objects_in(clean):
+        # What scikit-learn wrote is made again: its version does not matter.
+        if f"{node['__module__']}.{node['__class__']}" in ENCODERS:
+            attributes = node["content"]
+            if "_sklearn_version" not in attributes["content"]:
+                kinds = attributes["key_types"]["content"]
+                attributes["key_types"]["content"] = [*kinds, kinds[0]]
+                attributes["content"]["_sklearn_version"] = value_node(_sklearn_version)
+    clean |= {"protocol": protocol, "_skops_version": schema.get("_skops_version")}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in sorted(cleaner.used):
+            archive.writestr(name, parts[name])
+        archive.writestr(_SCHEMA, json.dumps(clean, separators=(",", ":")))
+        if note is not None:
+            archive.writestr(_NOTE, json.dumps(note))
+    return buffer.getvalue()
 
 
 def _full_name(kind: type) -> str:
@@ -197,7 +272,7 @@ def about_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     ModelFileError
         If it is no model file, or one of a newer version.
     """
-    return _read_note(path, _content(path))
+    return _open(path)[1]
 
 
 def _content(path: str | os.PathLike[str]) -> bytes:
@@ -211,23 +286,37 @@ def _content(path: str | os.PathLike[str]) -> bytes:
         raise ModelFileError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def _read_note(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
+def _open(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Return the parts of a file, and what is written down in it."""
+    data = _content(path)
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            parts = archive.infolist()
-            # Ours are stored as they are: nothing may grow when it is read.
-            if sum(part.file_size for part in parts) > len(data):
-                raise zipfile.BadZipFile("compressed")
-            note = json.loads(archive.read(_NOTE))
-        written, version = int(note["format"]), _release(note["version"])
-    except Exception as error:
+        parts = read_parts(data)
+        note = json.loads(parts.pop(_NOTE))
+        written, version = _written_by(note)
+    except PartError as error:
+        raise _damaged(path, str(error)) from error
+    except Exception as error:  # zipfile and json raise anything on nonsense
         raise _damaged(path) from error
     if written > FORMAT or version > _release(__version__):
         raise ModelFileError(
             f"{path} was written by patchfold {note['version']}, which is newer "
             f"than this one ({__version__}): update patchfold to read it."
         )
-    return note
+    return parts, note
+
+
+def _written_by(note: Any) -> tuple[int, tuple[int, ...]]:
+    """Return format and version of what wrote a file."""
+    if not isinstance(note, dict):
+        raise PartError(f"{_NOTE} must hold an object")
+    written, version = note.get("format"), note.get("version")
+    if type(written) is not int or written < 1:
+        raise PartError(f"{_NOTE} has the format {str(written)[:20]!r}")
+    if not isinstance(version, str) or not re.match(r"\d{1,9}\.\d{1,9}(\.|$)", version):
+        raise PartError(f"{_NOTE} has the version {str(version)[:20]!r}")
+    return written, _release(version)
 
 
 def _release(version: str) -> tuple[int, ...]:
@@ -235,9 +324,10 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in version.split(".")[:2])
 
 
-def _damaged(path: str | os.PathLike[str]) -> ModelFileError:
+def _damaged(path: str | os.PathLike[str], why: str = "") -> ModelFileError:
+    reason = f": {why}" if why else ""
     return ModelFileError(
-        f"{path} is not a model that patchfold saved, or it is damaged."
+        f"{path} is not a model that patchfold saved, or it is damaged{reason}."
     )
 
 

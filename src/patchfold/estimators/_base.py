@@ -49,14 +49,17 @@ from ..precomputed import (
 from ..selection import choose_n_neighbors
 from ..sweep import SharedStages
 from ._parameters import COMMON_RULES, check_neighborhoods
-from ._stages import PatchStage
+from ._stored_embedding import StoredEmbedding
 
 STAGES = ("neighbours", "patches", "edges", "coordinates")
 """What a fit does, in this order: who watches it is told when each begins."""
 
 
 class PatchEmbedding(
-    PatchStage, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    StoredEmbedding,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
     """Neighbours, patches, dissimilarity; subclasses add the embedding."""
 
@@ -194,12 +197,7 @@ class PatchEmbedding(
                 placed = self._transform_precomputed(X)
             else:
                 placed = self._transform_samples(X)
-        lost = int((placed != placed).any(axis=1).sum())
-        if lost:
-            raise ValueError(
-                f"{lost} of {placed.shape[0]} samples are too far from the training "
-                "samples to be placed. Check their units."
-            )
+        check_placed(placed)
         return move(placed, home)
 
     def _transform_precomputed(self, D: Any) -> Array:
@@ -249,11 +247,6 @@ class PatchEmbedding(
         """Find the parts of the graph that the embedding needs to be one."""
         return weak
 
-    def _is_precomputed(self) -> bool:
-        return isinstance(self.dissimilarity, str) and (
-            self.dissimilarity == "precomputed"
-        )
-
     def _seed(self) -> np.random.RandomState:
         """Return the source of solver start vectors; fixed unless the user seeds it."""
         return check_random_state(0 if self.random_state is None else self.random_state)
@@ -291,6 +284,7 @@ class PatchEmbedding(
         """Run neighbours -> patches -> dissimilarity."""
         dissimilarity = get_dissimilarity(self.dissimilarity)
         compare = None if shared is None else shared.compare
+        self._on_demand = compare is not None
         self._check_room(X, dissimilarity, deferred=compare is not None)
         begin_stage("neighbours", STAGES)
         near = self._find_neighbors(X, shared)
@@ -352,6 +346,16 @@ class PatchEmbedding(
         tags.input_tags.sparse = self._is_precomputed()
         tags.target_tags.required = self.label_rule is not None
         return tags
+
+
+def check_placed(placed: Array) -> None:
+    """Raise ValueError for coordinates that are no finite numbers."""
+    lost = int((placed - placed != 0).any(axis=1).sum())
+    if lost:
+        raise ValueError(
+            f"{lost} of {placed.shape[0]} samples are too far from the training "
+            "samples to be placed. Check their units."
+        )
 
 
 @hosted

@@ -12,14 +12,14 @@ from .._blocks import map_blocks
 from .._homes import is_tensor
 from .._memory import require_graph_memory
 from .._types import Links, Neighborhoods, RaggedNeighborhoods
-from ..cell_search import Cells, near_each_other
+from ..cell_search import Cells, build_cells, near_each_other
 from ..dissimilarity import Dissimilarity, describe_patches, get_dissimilarity
 from ..edge_lengths import compare_pairs
 from ..exceptions import DegeneratePatchWarning, SingularPatchError
 from ..neighbors import choose_search, find_neighbors, find_query_neighbors
 from ..on_demand import PatchesOnDemand
 from ..patch_sizes import sizes_by_curvature, tangent_turning
-from ..patches import Patches, warn_if_degenerate
+from ..patches import Patches, mean_variance, warn_if_degenerate
 from ..radius_search import (
     add_nearest,
     expected_count,
@@ -63,6 +63,13 @@ class PatchStage:
     patch_sizes_: Any
     label_rule: str | None
     _described: Any
+    _on_demand: bool
+    _cells_for: int | None
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.dissimilarity, str) and (
+            self.dissimilarity == "precomputed"
+        )
 
     def _belongs_here(self, X: Array) -> bool:
         """Say whether tensors are measured in NumPy, as options ask that torch lacks.
@@ -105,7 +112,7 @@ class PatchStage:
         self, X: np.ndarray, shared: SharedStages | None
     ) -> Neighborhoods | RaggedNeighborhoods | None:
         """Find who is near whom; None if everybody is (`n_neighbors=None`)."""
-        self._search, self._has_twins = None, True
+        self._search, self._has_twins, self._cells_for = None, True, None
         near: Neighborhoods | RaggedNeighborhoods
         if self.radius is not None:
             own = np.arange(X.shape[0])
@@ -118,6 +125,7 @@ class PatchStage:
         elif shared is not None:
             self._search = shared.search
             near = shared.neighbors.first(self.n_neighbors_)
+            self._note_cells(shared.neighbors.indices.shape[1])
         else:
             self._search = choose_search(
                 self.neighbors_algorithm, X, self.n_neighbors_, n_jobs=self.n_jobs
@@ -125,8 +133,50 @@ class PatchStage:
             near = find_neighbors(
                 X, self.n_neighbors_, algorithm=self._search, n_jobs=self.n_jobs
             )
+            self._note_cells(self.n_neighbors_)
         self._has_twins = bool((near.nearest[1] == 0).any())
         return near
+
+    def _note_cells(self, n_neighbors: int) -> None:
+        """Note for how many neighbours the cells were built: a file has no cells."""
+        if isinstance(self._search, Cells):
+            self._cells_for = n_neighbors
+
+    def _make_patches_again(self) -> None:
+        """Search the neighbours of the loaded samples and describe their patches."""
+        X, dissimilarity = self._train_X, get_dissimilarity(self.dissimilarity)
+        self._variance, self.patch_sizes_ = mean_variance(X), None
+        self._search, near = self._search_again(X, dissimilarity.needs_gaussians)
+        self._check_room(X, dissimilarity, deferred=self._on_demand)
+        if near is not None and dissimilarity.needs_gaussians:
+            self._has_twins = bool((near.nearest[1] == 0).any())
+            near = self._choose_patches(dissimilarity, X, near)
+        if self._on_demand:
+            self._described = self._defer_patches(dissimilarity, near)
+        else:
+            order = self._order_by_cell()
+            self._described = self._describe_training(dissimilarity, near, order)
+
+    def _search_again(self, X: np.ndarray, needed: bool) -> tuple[Any, Any]:
+        """Return what new samples are searched with, and the neighbours if needed."""
+        size, jobs = self.n_neighbors_, {"n_jobs": self.n_jobs}
+        if self.radius is not None:
+            if not needed:
+                return None, None
+            return None, search_within(
+                X, X, self.radius, own=np.arange(X.shape[0]), **jobs
+            )
+        if size is None:
+            return None, None
+        search = None
+        if not isinstance(self.neighbors_algorithm, str):
+            needed = True  # a transformer is fitted by its search
+            search = choose_search(self.neighbors_algorithm, X, size)
+        elif self._cells_for is not None:
+            search = build_cells(X, self._cells_for, **jobs)
+        return search, find_neighbors(
+            X, size, algorithm=search, **jobs
+        ) if needed else None
 
     def _find_query_neighbors(
         self, X: np.ndarray

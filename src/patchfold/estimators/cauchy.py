@@ -10,7 +10,8 @@ import numpy as np
 from .._arrays import Array, array_namespace
 from .._types import EdgeList, Links
 from .._validation import Float, Integer, OneOf
-from ..graph import edge_weights, fill_in, laplacian
+from ..fitted_rules import Count, FittedRule, Number, Numbers, Sizes
+from ..graph import edge_weights, edges_of, fill_in, laplacian
 from ..objectives import DECAYS
 from ..solvers.gradient import (
     Objective,
@@ -161,6 +162,18 @@ class CauchyEmbedding(PatchEmbedding):
         "max_iter": Integer(0),
         "tol": Float(0),
     }
+    _fitted_rules: ClassVar[dict[str, FittedRule]] = {
+        **PatchEmbedding._fitted_rules,
+        "kernel_width_": Number(0, open_low=True),
+        "sigma_": Number(0, open_low=True),
+        "objective_": Numbers(("steps",)),
+        "n_iter_": Count(),
+        "_multiplier": Numbers(("components", "components")),
+    }
+    _made_again: ClassVar[frozenset[str]] = PatchEmbedding._made_again | {
+        "affinity_",
+        "_zero",
+    }
     _can_take_all_pairs: ClassVar[bool] = True
 
     def __init__(
@@ -248,6 +261,12 @@ class CauchyEmbedding(PatchEmbedding):
         # New samples are placed without the penalty.
         self._multiplier = find_multiplier(replace(objective, min_distance=0.0), R)
         return R
+
+    def _make_again(self, sizes: Sizes) -> None:
+        super()._make_again(sizes)
+        edges = edges_of(self.graph_)
+        weights, self._zero = edge_weights(edges, self.kernel_width_)
+        self.affinity_ = edges.to_csr(weights)
 
     def _place(self, links: Links, X: Array) -> Array:
         return place_by_fixed_point(

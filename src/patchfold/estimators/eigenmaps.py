@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 from .._arrays import Array, array_namespace
 from .._types import EdgeList, Links
 from .._validation import Float, Integer, Nothing, OneOf
+from ..fitted_rules import FittedRule, Number, Numbers, Sizes
 from ..graph import (
     edge_weights,
+    edges_of,
     fill_in,
     laplacian,
     resolve_width,
@@ -149,6 +151,16 @@ class PatchEigenmaps(PatchEmbedding):
         "diffusion_time": (Integer(1), Nothing()),
     }
 
+    _fitted_rules: ClassVar[dict[str, FittedRule]] = {
+        **PatchEmbedding._fitted_rules,
+        "kernel_width_": Number(0, open_low=True),
+        "eigenvalues_": Numbers(("components",)),
+    }
+    _made_again: ClassVar[frozenset[str]] = PatchEmbedding._made_again | {
+        "affinity_",
+        "_zero",
+    }
+
     def __init__(
         self,
         n_components: int = 2,
@@ -222,6 +234,12 @@ class PatchEigenmaps(PatchEmbedding):
             return vectors
         shrunk = (1 - self.eigenvalues_) ** self.diffusion_time
         return vectors * shrunk * float(degrees.sum()) ** 0.5
+
+    def _make_again(self, sizes: Sizes) -> None:
+        super()._make_again(sizes)
+        edges = edges_of(self.graph_)
+        weights, self._zero = edge_weights(edges, self.kernel_width_)
+        self.affinity_ = edges.to_csr(weights)
 
     def _place(self, links: Links, X: Array) -> Array:
         return nystrom(

@@ -11,8 +11,20 @@ from .._homes import Home, home_of, is_tensor, move
 from .._memory import require_memory
 from .._types import EdgeList, Links
 from .._validation import Integer, Nothing, OneOf
+from ..fitted_rules import (
+    FittedError,
+    FittedRule,
+    MayLack,
+    Numbers,
+    OrNone,
+    Record,
+    Sizes,
+    Whole,
+    check_finite,
+)
 from ..geodesics import by_samples, geodesics
-from ..solvers.mds import classical_mds, place_by_geodesics, triangulate
+from ..graph import edges_of
+from ..solvers.mds import MDSFit, classical_mds, place_by_geodesics, triangulate
 from ._base import PatchEmbedding
 
 ALL_PAIRS = 10_000
@@ -143,6 +155,23 @@ class PatchIsomap(PatchEmbedding):
         "n_landmarks": (Integer(2), OneOf("auto"), Nothing()),
     }
 
+    _fitted_rules: ClassVar[dict[str, FittedRule]] = {
+        **PatchEmbedding._fitted_rules,
+        "landmarks_": OrNone(
+            Whole(("landmarks",), below="samples", ascending=True),
+        ),
+        "_mds": Record(
+            MDSFit,
+            {
+                "embedding": Numbers(("sources", "components")),
+                "eigenvalues": Numbers(("components",)),
+                "column_means": Numbers(("sources",)),
+            },
+        ),
+        "eigenvalues_": Numbers(("components",)),
+        "geodesics_": MayLack(Numbers(("sources", "samples"), low=0.0)),
+    }
+
     def __init__(
         self,
         n_components: int = 2,
@@ -189,9 +218,7 @@ class PatchIsomap(PatchEmbedding):
         between = self.geodesics_
         if self.landmarks_ is not None:
             between = between[:, self.landmarks_]
-            if not is_tensor(self.geodesics_):
-                # New samples read those of their neighbours.
-                self.geodesics_ = by_samples(self.geodesics_, n_jobs=self.n_jobs)
+            self._turn_geodesics()
         self._mds = classical_mds(
             between,
             self.n_components,
@@ -203,6 +230,34 @@ class PatchIsomap(PatchEmbedding):
         if self.landmarks_ is None:
             return self._mds.embedding
         return triangulate(self._mds, self.geodesics_.T, n_jobs=self.n_jobs)
+
+    def _turn_geodesics(self) -> None:
+        if not is_tensor(self.geodesics_):
+            # New samples read those of their neighbours.
+            self.geodesics_ = by_samples(self.geodesics_, n_jobs=self.n_jobs)
+
+    def _packed(self, state: dict[str, Any]) -> dict[str, Any]:
+        # Of more samples than that, all pairs are written: it was asked for, and to
+        # load them takes no more memory than the file.
+        few = state.get("landmarks_") is not None or len(self.embedding_) <= ALL_PAIRS
+        if few:
+            state = {name: state[name] for name in state if name != "geodesics_"}
+        return super()._packed(state)
+
+    def _make_again(self, sizes: Sizes) -> None:
+        n = sizes["samples"]
+        if sizes["sources"] != sizes.get("landmarks", n):
+            raise FittedError(f"_mds has {sizes['sources']} samples")
+        super()._make_again(sizes)
+        if "geodesics_" in vars(self):
+            return
+        if self.landmarks_ is None and n > ALL_PAIRS:
+            raise FittedError("geodesics_ is missing")
+        self._require_memory(edges_of(self.graph_))
+        self.geodesics_ = geodesics(self.graph_, self.landmarks_, n_jobs=self.n_jobs)
+        check_finite("the length of a path in graph_", self.geodesics_)
+        if self.landmarks_ is not None:
+            self._turn_geodesics()
 
     def _choose_landmarks(
         self, n: int, seed: np.random.RandomState

@@ -12,6 +12,7 @@ from .._homes import HERE, hosted, move
 from .._types import EdgeList, Links, Pairs
 from .._validation import Float
 from ..connectivity import Components, closed_components
+from ..fitted_rules import FittedRule, Matrix, Numbers
 from ..labels import get_label_rule
 from ..solvers.reconstruction import (
     barycentric_weights,
@@ -132,6 +133,12 @@ class PatchLLE(PatchEmbedding):
     _parameter_rules: ClassVar[dict[str, Any]] = {
         **PatchEmbedding._parameter_rules,
         "reg": Float(0, open_low=True),
+    }
+
+    _fitted_rules: ClassVar[dict[str, FittedRule]] = {
+        **PatchEmbedding._fitted_rules,
+        "weights_": Matrix(),
+        "eigenvalues_": Numbers(("components",)),
     }
 
     def __init__(

@@ -30,10 +30,13 @@ from ..posterior.model import PosteriorModel, blend_labels
 from ..posterior.rows import RowIndex
 from ..posterior.scores import SCORES, Settings
 from ..posterior.views import VIEWS
+from ._base import check_placed
 from ._parameters import COMMON_RULES
+from ._stored_posterior import StoredPosterior
 
 
 class PatchPosterior(
+    StoredPosterior,
     ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -277,6 +280,7 @@ default="auto"
         if not known.all():
             heard = self._model.of(X[~known], Home(home.device))
             placed[~known] = self._model.place(heard.posterior, heard.best)
+        check_placed(placed)
         return move(placed, home)
 
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -12,9 +12,29 @@ from .._homes import HERE, home_of, move
 from .._types import EdgeList
 from .._validation import Float, Having, OneOf
 from ..dissimilarity import DISSIMILARITIES
-from ..graph import edge_weights, resolve_width
+from ..fitted_rules import (
+    Count,
+    FittedRule,
+    Matrix,
+    MayLack,
+    Number,
+    Numbers,
+    OrNone,
+    Sizes,
+    Whole,
+    Words,
+)
+from ..graph import edge_weights, edges_of, resolve_width
 from ..solvers.projection import locality_projection
-from ._base import PatchEmbedding
+from ._base import PatchEmbedding, check_placed
+
+_OF_PATCHES = (PatchEmbedding._made_again - {"patch_sizes_"}) | {
+    "_train_X",
+    "_has_twins",
+    "_cells_for",
+    "_on_demand",
+}
+"""Attributes of a fit that only estimators need that place samples by patches."""
 
 _OWN_RULES = {
     name: rule
@@ -144,6 +164,23 @@ class PatchProjection(PatchEmbedding):
         "reg": Float(0),
     }
 
+    _fitted_rules: ClassVar[dict[str, FittedRule]] = {
+        "embedding_": Numbers(("samples", "components")),
+        "projection_": Numbers(("features", "components")),
+        "mean_": Numbers(("features",)),
+        "_inverse": Numbers(("components", "features")),
+        "eigenvalues_": Numbers(("components",)),
+        "kernel_width_": Number(0, open_low=True),
+        "n_features_in_": Count("features", "features"),
+        "feature_names_in_": MayLack(Words(("features",))),
+        "n_neighbors_": OrNone(Count(1, "samples")),
+        "n_connected_components_": Count(1, "samples"),
+        "patch_sizes_": OrNone(Whole(("samples",), below="samples")),
+        "graph_": Matrix(symmetric=True, low=0.0),
+        "_n_features_out": Count("components", "components"),
+    }
+    _made_again: ClassVar[frozenset[str]] = frozenset({"affinity_"})
+
     def __init__(
         self,
         n_components: int = 2,
@@ -182,9 +219,14 @@ class PatchProjection(PatchEmbedding):
     def _fit_checked(self, *args: Any) -> Self:
         super()._fit_checked(*args)
         # A linear map needs no training sample to place a new one.
-        del self._train_X, self._described, self._search
-        self._span = None
+        for name in _OF_PATCHES & vars(self).keys():
+            delattr(self, name)
         return self
+
+    def _make_again(self, sizes: Sizes) -> None:
+        edges = edges_of(self.graph_)
+        weights, _ = edge_weights(edges, self.kernel_width_)
+        self.affinity_ = edges.to_csr(weights)
 
     def _embed(self, edges: EdgeList) -> Array:
         self.kernel_width_ = resolve_width(self.kernel_width, edges.length)
@@ -215,7 +257,9 @@ class PatchProjection(PatchEmbedding):
         """
         check_is_fitted(self)
         home = home_of(X)
-        return move(self._project(self._check_samples(X, reset=False)), home)
+        placed = self._project(self._check_samples(X, reset=False))
+        check_placed(placed)
+        return move(placed, home)
 
     def inverse_transform(self, X: Any) -> Array:
         """Return the samples that coordinates stand for, by least squares.

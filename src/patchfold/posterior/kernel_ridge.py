@@ -47,6 +47,13 @@ class KernelScores:
         Most landmarks; cost grows as n · n_landmarks².
     n_jobs : int or None
         Number of threads.
+    weights : array (r, l, C) or None
+        Those of the landmarks, where they were fitted before. `left_out` is then empty.
+
+    Attributes
+    ----------
+    weights : array (r, l, C)
+        Of the landmarks, for each penalty and class.
     """
 
     names: tuple[str, ...] = tuple(
@@ -60,14 +67,19 @@ class KernelScores:
         *,
         n_landmarks: int,
         n_jobs: int | None = None,
+        weights: np.ndarray | None = None,
     ) -> None:
         self._n_jobs = n_jobs
         self._landmarks = Z[spread_rows(Z, n_landmarks)]
         unit = 2 * Z.shape[1] * mean_variance(Z)  # the mean squared distance
         self._width = WIDTH * unit
         n_classes = int(codes.max()) + 1
+        if weights is not None:
+            self.weights = weights
+            self.left_out = np.empty((0, codes.size, n_classes))
+            return
         Y = np.eye(n_classes)[codes] - 1 / n_classes
-        self._weights, self.left_out = _regress(
+        self.weights, self.left_out = _regress(
             Z, Y, self._landmarks, self._width, n_jobs
         )
 
@@ -76,7 +88,7 @@ class KernelScores:
 
         def evaluate(block: slice) -> np.ndarray:
             kernel = gaussian_kernel(Z[block], self._landmarks, self._width)
-            return kernel @ self._weights
+            return kernel @ self.weights
 
         work = 3 * 8 * self._landmarks.shape[0]
         parts = map_blocks(evaluate, Z.shape[0], work, self._n_jobs)

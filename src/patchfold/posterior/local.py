@@ -137,6 +137,8 @@ class PatchScores:
         γ and ρ of the covariance rule.
     algorithm : {"auto", "exact"} or KNN transformer
         How neighbours are searched.
+    scored : bool
+        Whether the training rows have been scored before. `left_out` is then empty.
     home : Home
         Where training rows are searched and scored. Nothing stays there.
     n_jobs : int or None
@@ -154,6 +156,7 @@ class PatchScores:
         shrinkage: float,
         ridge: float,
         algorithm: Any = "auto",
+        scored: bool = False,
         home: Home = HERE,
         n_jobs: int | None = None,
     ) -> None:
@@ -166,6 +169,11 @@ class PatchScores:
             "variance": mean_variance(Z),
             "n_jobs": n_jobs,
         }
+        self.left_out = np.empty((0, codes.size, self._n_classes))
+        if scored:
+            for c in range(self._n_classes):
+                self._search.prepare(c, n_neighbors)
+            return
         self.left_out = np.full((1, codes.size, self._n_classes), np.nan)
         there = move(Z, home)
         for c in tell_each("patch scores", range(self._n_classes)):

@@ -9,8 +9,8 @@ import numpy as np
 from .._homes import HERE, Home
 from ..exceptions import LabelBlendWarning, warn
 from .anchors import order_classes, place_anchors
-from .scores import ClassScores, Settings
-from .stack import fit_stack
+from .scores import ClassScores, Scored, Settings
+from .stack import Stack, fit_stack
 
 TYPICALITY = 0.2
 """Height of the typicality axis; the anchors are at distance 1 from the centre."""
@@ -35,6 +35,26 @@ class Heard:
     contributions: np.ndarray
 
 
+@dataclass(frozen=True)
+class Solution:
+    """What is fitted to the scores of all rows.
+
+    Attributes
+    ----------
+    stack : Stack
+        Weights of the scores.
+    anchors : array (C, d)
+        Where a row lies that surely is of a class.
+    center, spread : float
+        Median of the best scores, and the range between their quartiles.
+    """
+
+    stack: Stack
+    anchors: np.ndarray
+    center: float
+    spread: float
+
+
 class PosteriorModel:
     """Scores, stack and anchors, fitted to labelled rows.
 
@@ -48,6 +68,8 @@ class PosteriorModel:
         Their classes, 0, 1, ..., C - 1.
     n_components : int
         Dimensions, at most C.
+    known : tuple of Scored and Solution, or None
+        Of the same rows, where they were fitted before.
 
     Attributes
     ----------
@@ -55,26 +77,40 @@ class PosteriorModel:
         Fitted scores.
     stack : Stack
         Their weights.
-    anchors : array (C, d)
-        Where a row lies that surely is of a class.
+    solution : Solution
+        The stack, anchors, and what typical rows score.
     """
 
     def __init__(
-        self, settings: Settings, X: np.ndarray, codes: np.ndarray, n_components: int
+        self,
+        settings: Settings,
+        X: np.ndarray,
+        codes: np.ndarray,
+        n_components: int,
+        known: tuple[Scored, Solution] | None = None,
     ) -> None:
-        self.scores = ClassScores(settings, X, codes)
-        self.stack = fit_stack(self.scores.left_out, self.scores.known, codes)
+        scored, solution = known or (None, None)
+        self.scores = ClassScores(settings, X, codes, scored)
+        self._has_typicality = n_components == self.scores.n_classes
+        if solution is None:
+            self.stack = fit_stack(self.scores.left_out, self.scores.known, codes)
+            solution = self._solve(order_classes(X, codes), n_components)
+        self.stack, self.solution = solution.stack, solution
+
+    def _solve(self, order: np.ndarray, n_components: int) -> Solution:
+        """Place the anchors, and find what typical rows score."""
         heard = self.left_out()
         n_classes = self.scores.n_classes
         spatial = min(n_components, n_classes - 1)
-        self.anchors = np.zeros((n_classes, n_components))
-        order = order_classes(X, codes)
-        self.anchors[order, :spatial] = place_anchors(
-            heard.posterior[:, order], spatial
-        )
-        self._has_typicality = n_components == n_classes
-        low, self._centre, high = np.quantile(heard.best, [0.25, 0.5, 0.75])
-        self._spread = (high - low) or 1.0
+        anchors = np.zeros((n_classes, n_components))
+        anchors[order, :spatial] = place_anchors(heard.posterior[:, order], spatial)
+        low, center, high = np.quantile(heard.best, [0.25, 0.5, 0.75])
+        return Solution(self.stack, anchors, float(center), float(high - low) or 1.0)
+
+    @property
+    def anchors(self) -> np.ndarray:
+        """Where a row lies that surely is of a class, (C, d)."""
+        return self.solution.anchors
 
     def left_out(self, rows: slice | list[int] = slice(None)) -> Heard:
         """Return what was said of training rows, each without itself."""
@@ -89,7 +125,7 @@ class PosteriorModel:
         """Return coordinates, (q, d): the mean of the anchors under the posterior."""
         placed = posterior @ self.anchors
         if self._has_typicality:
-            height = (best - self._centre) / self._spread
+            height = (best - self.solution.center) / self.solution.spread
             placed[:, -1] = TYPICALITY * np.tanh(height)
         return placed
 

@@ -72,6 +72,11 @@ class RowIndex:
         place = np.minimum(np.searchsorted(known, wanted), known.size - 1)
         return np.where(known[place] == wanted, self._order[place], -1)
 
+    @property
+    def values(self) -> np.ndarray:
+        """All training rows, (n, m); -0.0 has become 0.0."""
+        return self._unique[self._group]
+
     def members(self, group: int) -> np.ndarray:
         """Return the training rows of one group."""
         return np.flatnonzero(self._group == group)

@@ -53,8 +53,32 @@ class Settings:
     home: Home = HERE
 
 
-def fit_part(name: str, Z: np.ndarray, codes: np.ndarray, settings: Settings) -> Part:
-    """Fit one of `SCORES` to labelled rows."""
+@dataclass(frozen=True)
+class Scored:
+    """What takes long to compute of a fit, where it was computed before.
+
+    Attributes
+    ----------
+    left_out : array (s, n, C)
+        Scores of the training rows, each without itself.
+    kernels : dict of str to array (r, l, C)
+        Weights of the kernel score in each view.
+    """
+
+    left_out: np.ndarray
+    kernels: dict[str, np.ndarray]
+
+
+def fit_part(
+    name: str,
+    Z: np.ndarray,
+    codes: np.ndarray,
+    settings: Settings,
+    *,
+    scored: bool = False,
+    weights: np.ndarray | None = None,
+) -> Part:
+    """Fit one of `SCORES` to labelled rows; what is known already is not computed."""
     rule = {"shrinkage": settings.shrinkage, "ridge": settings.ridge}
     n_jobs = settings.n_jobs
     if name == "patch":
@@ -63,6 +87,7 @@ def fit_part(name: str, Z: np.ndarray, codes: np.ndarray, settings: Settings) ->
             codes,
             n_neighbors=settings.n_neighbors,
             algorithm=settings.algorithm,
+            scored=scored,
             home=settings.home,
             n_jobs=n_jobs,
             **rule,
@@ -72,7 +97,13 @@ def fit_part(name: str, Z: np.ndarray, codes: np.ndarray, settings: Settings) ->
     if name == "pooled":
         return PooledScores(Z, codes, ridge=settings.ridge, n_jobs=n_jobs)
     if name == "kernel":
-        return KernelScores(Z, codes, n_landmarks=settings.n_landmarks, n_jobs=n_jobs)
+        return KernelScores(
+            Z,
+            codes,
+            n_landmarks=settings.n_landmarks,
+            n_jobs=n_jobs,
+            weights=weights,
+        )
     return MarginalScores(Z, codes, n_jobs=n_jobs)
 
 
@@ -87,6 +118,8 @@ class ClassScores:
         Labelled rows.
     codes : int array (n,)
         Their classes, 0, 1, ..., C - 1.
+    scored : Scored or None
+        Of the same rows, where they were scored before.
 
     Attributes
     ----------
@@ -98,7 +131,13 @@ class ClassScores:
         Whether the class has rows besides this one.
     """
 
-    def __init__(self, settings: Settings, X: np.ndarray, codes: np.ndarray) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        X: np.ndarray,
+        codes: np.ndarray,
+        scored: Scored | None = None,
+    ) -> None:
         counts = np.bincount(codes)
         self._X, self._codes, self._n_jobs = X, codes, settings.n_jobs
         self.n_classes = counts.size
@@ -115,18 +154,42 @@ class ClassScores:
             self._parts[view_name] = {}
             for name in names:
                 begin_stage(f"{view_name}: {name}", stages)
-                part = fit_part(name, Z, codes, settings)
-                self._parts[view_name][name] = part
+                self._parts[view_name][name] = fit_part(
+                    name,
+                    Z,
+                    codes,
+                    settings,
+                    scored=scored is not None,
+                    weights=None if scored is None else scored.kernels.get(view_name),
+                )
         self.names = tuple(
             f"{view}: {name}"
             for view, parts in self._parts.items()
             for part in parts.values()
             for name in part.names
         )
-        self.left_out = np.concatenate(
-            [part.left_out for parts in self._parts.values() for part in parts.values()]
-        )
+        if scored is not None:
+            self.left_out = scored.left_out
+            return
+        every = [part for parts in self._parts.values() for part in parts.values()]
+        self.left_out = np.concatenate([part.left_out for part in every])
         self.left_out[:, ~self.known] = np.nan
+
+    @property
+    def scored(self) -> Scored:
+        """What a fit to the same rows need not compute again."""
+        found = {view: parts.get("kernel") for view, parts in self._parts.items()}
+        kernels = {
+            view: part.weights
+            for view, part in found.items()
+            if isinstance(part, KernelScores)
+        }
+        return Scored(self.left_out, kernels)
+
+    @property
+    def rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The labelled rows (n, m) and their classes (n,)."""
+        return self._X, self._codes
 
     def of(self, X: np.ndarray, home: Home = HERE) -> np.ndarray:
         """Return the scores of new rows, (s, q, C); those of patches come from `home`.

@@ -73,6 +73,14 @@ class ClassSearch:
             there = move(self._Z[others], home)
             yield others, move(self.query_neighbors(there, c, n_neighbors), HERE)
 
+    def prepare(self, c: int, n_neighbors: int) -> None:
+        """Make ready what searches class c, as `training_neighbors` does."""
+        Z, most = self._Z[self._members[c]], min(n_neighbors, self._members[c].size - 1)
+        if most > 0:
+            self._fitted[c] = self._choose(Z, n_neighbors)
+            if hasattr(self._fitted[c], "fit_transform"):
+                find_neighbors(Z, most, algorithm=self._fitted[c], n_jobs=self._n_jobs)
+
     def _choose(self, Z: Array, n_neighbors: int) -> Any:
         """Return what searches a class; None is the exact search."""
         algorithm = "exact" if self._algorithm == "auto" else self._algorithm
