@@ -227,10 +227,12 @@ def _columns(encoder: ColumnTransformer) -> ColumnTransformer:
         raise FittedError("feature_names_in_ has a name twice")
     row: dict[Any, Any] = dict.fromkeys(names, 0.0)
     parts = []
+    by_place = dict(enumerate(names))
     for name, made, columns in _parts(encoder):
-        if not set(columns) <= set(names):
+        listed = [by_place.get(column, column) for column in columns]
+        if not set(listed) <= set(names):
             raise FittedError(f"{name} has columns that are not known")
-        row.update(zip(columns, _row_of(made, len(columns)), strict=True))
+        row.update(zip(listed, _row_of(made, len(columns)), strict=True))
         parts.append((name, FrozenEstimator(made), columns))
     fitted = _new(encoder, transformers=parts)
     encoded = np.asarray(fitted.fit_transform(_table(row)), dtype=np.float64)
