@@ -81,7 +81,9 @@ def main() -> int:
     if not sys.argv[1:]:
         runs.append([sys.executable, "benchmarks/fuzz_calls.py", "500"])
     for words in runs:
-        status = subprocess.run(words, cwd=ROOT, env=environment, check=False).returncode
+        status = subprocess.run(
+            words, cwd=ROOT, env=environment, check=False
+        ).returncode
         if status:
             return abs(status)
     return 0

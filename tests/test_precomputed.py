@@ -519,5 +519,7 @@ def test_sparse_matrices_whose_parts_do_not_fit_are_refused(damage, words):
     graph = sp.csr_array(np.where(distances < 2, distances, 0))
     model = pf.PatchIsomap(dissimilarity="precomputed").fit(graph)
     for use in (pf.PatchEigenmaps(dissimilarity="precomputed").fit, model.transform):
-        with pytest.raises(ValueError, match=f"X is not a valid sparse matrix.*{words}"):
+        with pytest.raises(
+            ValueError, match=f"X is not a valid sparse matrix.*{words}"
+        ):
             use(damage(graph))

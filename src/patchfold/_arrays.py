@@ -64,6 +64,27 @@ def add_to_diagonals(matrices: Array, values: Array) -> Array:
     return matrices + values[:, None, None] * identity_like(matrices)
 
 
+def cholesky(matrices: Array) -> Array:
+    """Return the lower factors of a batch of covariances, or say why there are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cholesky(np.array([[[4.0, 0.0], [0.0, 1.0]]])).tolist()
+    [[[2.0, 0.0], [0.0, 1.0]]]
+    """
+    try:
+        return array_namespace(matrices).linalg.cholesky(matrices)
+    except Exception as error:  # every library has a class of its own
+        if "LinAlgError" not in type(error).__name__:
+            raise
+        raise ValueError(
+            "covariances of patches are not positive definite: their variances differ "
+            "by more than double precision can hold. Scale the features, raise ridge, "
+            "or leave outliers out."
+        ) from error
+
+
 def cumulative_sum(rows: Array) -> Array:
     """Return the sums along every row, up to each of its places.
 

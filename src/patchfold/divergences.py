@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from ._arrays import Array, array_namespace
+from ._arrays import Array, array_namespace, cholesky
 from ._blocks import fill_blocks
 from ._native import invert_packed
 from ._native_pairs import packed_products
@@ -84,7 +84,7 @@ def _describe_factors(patches: Patches, block: slice) -> Description:
     xp = array_namespace(patches.mean)
     factor, noise = patches.factor[block, ...], patches.noise[block][:, None, None]
     gram = xp.matmul(factor, xp.matrix_transpose(factor))
-    inverse = xp.linalg.inv(xp.linalg.cholesky(gram + noise * identity_like(gram)))
+    inverse = xp.linalg.inv(cholesky(gram + noise * identity_like(gram)))
     whitened = xp.sum(inverse * xp.matmul(inverse, gram), axis=(1, 2))
     return inverse, xp.sum(xp.linalg.diagonal(gram), axis=-1), whitened
 

@@ -19,6 +19,7 @@ from ._arrays import (
     Array,
     add_to_diagonals,
     array_namespace,
+    cholesky,
     eigh,
     identity_like,
 )
@@ -82,7 +83,7 @@ def describe_fisher_rao(patches: Patches) -> Description:
         return _describe_factored(patches)
     if patches.mean.shape[1] == 1:
         return patches.mean, xp.sqrt(patches.covariance[:, :, 0])
-    lower = xp.linalg.cholesky(patches.covariance)
+    lower = cholesky(patches.covariance)
     return patches.mean, lower, xp.linalg.inv(lower)
 
 
@@ -146,7 +147,8 @@ def _calvo_oller_squared(gap: Array, inverse: Array, lower: Array) -> Array:
     last = xp.ones_like(bottom[:, :, :1])
     bottom = xp.concat([bottom[:, :, 1:], last], axis=2)
     values = xp.linalg.svdvals(xp.concat([top, bottom], axis=1))
-    logs = xp.log(values)
+    least = float(xp.finfo(values.dtype).smallest_normal)
+    logs = xp.log(xp.clip(values, least, None))  # 0 is what rounding made of less
     return 2 * xp.sum(logs * logs, axis=-1)
 
 
@@ -214,6 +216,4 @@ def _lower(covariance: Array) -> Array:
     floor = 4 * covariance.shape[-1] * float(limits.eps)
     total = xp.sum(xp.linalg.diagonal(covariance), axis=-1)
     floor = floor * total + float(limits.smallest_normal) ** 0.5
-    return xp.linalg.cholesky(
-        covariance + floor[:, None, None] * identity_like(covariance)
-    )
+    return cholesky(covariance + floor[:, None, None] * identity_like(covariance))

@@ -13,12 +13,16 @@ a patch where patches are kept factored: Σ̄ is then never formed.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
-from ._arrays import Array, array_namespace, identity_like
+from ._arrays import Array, array_namespace, cholesky, identity_like
 from ._blocks import map_blocks
 from .divergences import Description, not_negative
 from .patches import Patches, check_invertible
+
+FAR = 0.999
+"""Beyond this ((a - b) / (a + b))², one number is more than 4,000 times the other."""
 
 
 def describe_overlap(patches: Patches) -> Description:
@@ -192,7 +196,11 @@ def _log_ratio(a: Array, b: Array) -> Array:
     """Return log((a + b)/2) - ½ log(ab), exactly 0 where a equals b."""
     xp = array_namespace(a)
     part = (a - b) / (a + b)
-    return -xp.log1p(-part * part) / 2
+    square = part * part
+    is_far = square > FAR  # 1 - square has lost its digits
+    near = -xp.log1p(-xp.where(is_far, xp.zeros_like(square), square)) / 2
+    far = xp.log(a + b) - math.log(2) - (xp.log(a) + xp.log(b)) / 2
+    return xp.where(is_far, far, near)
 
 
 def _border(matrices: Array, rows: Array) -> tuple[Array, Array]:
@@ -212,6 +220,6 @@ def _border(matrices: Array, rows: Array) -> tuple[Array, Array]:
     corner = xp.broadcast_to(corner, (n, k, k))
     top = xp.concat([matrices, xp.matrix_transpose(rows)], axis=2)
     bottom = xp.concat([rows, corner], axis=2)
-    lower = xp.linalg.cholesky(xp.concat([top, bottom], axis=1))
+    lower = cholesky(xp.concat([top, bottom], axis=1))
     diagonal = xp.linalg.diagonal(lower)[:, :size]
     return 2 * xp.sum(xp.log(diagonal), axis=-1), lower[:, size:, :size]

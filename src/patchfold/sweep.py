@@ -78,6 +78,11 @@ def fit_sweep(
     sizes = list(n_neighbors)
     if not sizes:
         raise ValueError("n_neighbors is empty: name at least one size to fit.")
+    if not hasattr(estimator, "_is_precomputed"):
+        raise TypeError(
+            "estimator must be an embedding of patchfold with n_neighbors. Got "
+            f"{type(estimator).__name__} instead."
+        )
     if estimator.radius is not None:
         raise ValueError(
             f"radius={estimator.radius!r} chooses the neighbours: there are no sizes "

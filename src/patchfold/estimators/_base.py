@@ -25,6 +25,7 @@ from .._distances import squared_distances
 from .._homes import HERE, Home, home_of, hosted, is_tensor, move
 from .._types import EdgeList, Links, Pairs
 from .._validation import check_magnitude, check_parameters, check_samples
+from .._structure import check_structure
 from .._working import working_on
 from ..connectivity import Components, join_components, weak_components
 from ..dissimilarity import get_dissimilarity
@@ -41,7 +42,6 @@ from ..neighbors import resolve_n_neighbors
 from ..patches import mean_variance
 from ..precomputed import (
     check_dissimilarities,
-    check_structure,
     edges_along,
     edges_from_matrix,
     links_from_matrix,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
+from .._structure import check_structure
+from .._validation import LARGEST
 from ..neighbors import find_neighbors
 
 TIE_TOLERANCE = 1e-12
@@ -57,9 +60,13 @@ def local_topology_violations(
     >>> local_topology_violations(W, [[0.0], [3.0], [1.0]])
     12
     """
+    if sp.issparse(similarity):
+        check_structure(similarity, "similarity")
+    else:
+        similarity = check_points(similarity, "similarity")
     upper = sp.coo_array(sp.triu(sp.coo_array(similarity), k=1))
-    points = np.asarray(embedding, dtype=float)
-    if points.ndim != 2 or points.shape[0] != upper.shape[0]:
+    points = check_points(embedding, "embedding")
+    if points.shape[0] != upper.shape[0] or upper.shape[0] != upper.shape[1]:
         raise ValueError(
             f"embedding must have one row for each of the {upper.shape[0]} samples of "
             f"similarity. Got shape {points.shape} instead."
@@ -189,7 +196,12 @@ def _ranks(X: np.ndarray, samples: np.ndarray) -> np.ndarray:
 
 def check_points(points: Any, name: str) -> np.ndarray:
     """Return coordinates as a matrix of finite numbers, or say what is wrong."""
-    points = np.asarray(points, dtype=float)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", np.exceptions.ComplexWarning)
+            points = np.asarray(points, dtype=float)
+    except (TypeError, ValueError, np.exceptions.ComplexWarning) as error:
+        raise ValueError(f"{name} must be a table of real numbers: {error}.") from error
     if points.ndim != 2 or points.size == 0:
         raise ValueError(
             f"{name} must have one row per sample and one column or more. Got shape "
@@ -200,5 +212,11 @@ def check_points(points: Any, name: str) -> np.ndarray:
         raise ValueError(
             f"{name} has {bad} rows that are not finite numbers: leave those samples "
             "out or fill in what is missing."
+        )
+    largest = float(np.abs(points).max())
+    if largest > LARGEST:
+        raise ValueError(
+            f"{name} has a value of size {largest:.3g}, and squares of more than "
+            f"{LARGEST:g} are no numbers any more: scale it."
         )
     return points

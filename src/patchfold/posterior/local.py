@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, array_namespace, identity_like
+from .._arrays import Array, array_namespace, cholesky, identity_like
 from .._blocks import map_blocks, tell_each
 from .._homes import HERE, Home, home_of, move
 from .._working import working_on
@@ -53,12 +53,12 @@ def _gaussian_terms(gap: Array, patches: Patches) -> tuple[Array, Array]:
     """
     xp = array_namespace(gap)
     if patches.dense is not None:
-        lower = xp.linalg.cholesky(patches.dense)
+        lower = cholesky(patches.dense)
         along = xp.linalg.solve(lower, gap[:, :, None])[:, :, 0]
         return _log_det(lower), xp.sum(along * along, axis=1)
     factor, noise = patches.factor, patches.noise
     gram = xp.matmul(factor, xp.matrix_transpose(factor))
-    lower = xp.linalg.cholesky(gram + noise[:, None, None] * identity_like(gram))
+    lower = cholesky(gram + noise[:, None, None] * identity_like(gram))
     along = xp.matmul(factor, gap[:, :, None])
     along = xp.linalg.solve(lower, along)[:, :, 0]
     squared = xp.sum(gap * gap, axis=1) - xp.sum(along * along, axis=1)
