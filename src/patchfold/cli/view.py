@@ -35,7 +35,8 @@ def view(
 ) -> None:
     """Open an embedding in Embedding Atlas, up to millions of samples.
 
-    It serves a page on this machine alone until it is interrupted.
+    It serves a page on this machine, until it is interrupted, at an address with a
+    secret word: nothing is shown without it, and nothing can be changed.
     """
     with one_line_errors():
         from ..atlas import make_table, serve

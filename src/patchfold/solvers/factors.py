@@ -11,7 +11,11 @@ from scipy.sparse.linalg import splu
 
 from .._blocks import wait_for
 from .._memory import physical_memory
+from .._printed import without_lines
 from ..exceptions import MemoryBudgetError
+
+NO_ROOM = rb"Can't expand MemType \d+: jcol \d+"
+"""What SuperLU prints before it says that memory has ended."""
 
 
 def factorize(matrix: sp.csc_array, *, pivot: float) -> Any:
@@ -41,14 +45,15 @@ def factorize(matrix: sp.csc_array, *, pivot: float) -> Any:
     # gets its own before the factors take the rest.
     dgemm(1.0, np.ones((128, 128)), np.ones((128, 128)))
     try:
-        return wait_for(
-            lambda: splu(
-                matrix,
-                permc_spec="MMD_AT_PLUS_A",
-                diag_pivot_thresh=pivot,
-                options={"SymmetricMode": True},
+        with without_lines(NO_ROOM):
+            return wait_for(
+                lambda: splu(
+                    matrix,
+                    permc_spec="MMD_AT_PLUS_A",
+                    diag_pivot_thresh=pivot,
+                    options={"SymmetricMode": True},
+                )
             )
-        )
     except MemoryError as error:
         n, have = matrix.shape[0], physical_memory() / 2**30
         raise MemoryBudgetError(
