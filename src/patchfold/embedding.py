@@ -22,7 +22,7 @@ from .tabular import (
     match_columns,
     read_source,
 )
-from .tabular.encoding import summarize_columns
+from .tabular.encoding import is_encoder, summarize_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -230,9 +230,28 @@ def load_pipeline(model: Any) -> tuple[Pipeline, dict[str, Any]]:
             "estimator: load it with patchfold.load_model."
         )
     pipeline = load_model(model)
-    if not isinstance(pipeline, Pipeline) or "columns" not in pipeline.named_steps:
+    if not _is_embedding(pipeline, about):
         raise ModelFileError(f"{model} says it is a pipeline of `embed`, but is none.")
     return pipeline, about
+
+
+def _is_embedding(pipeline: Any, about: dict[str, Any]) -> bool:
+    """Say whether a pipeline has the form of those that `embed_table` fits."""
+    if not isinstance(pipeline, Pipeline) or len(pipeline.steps) != 2:
+        return False
+    (first, encoder), (last, estimator) = pipeline.steps
+    if (first, last) != ("columns", "embedding") or not is_encoder(encoder):
+        return False
+    names, count = about["coordinates"], getattr(estimator, "n_components", None)
+    words = [about.get("method"), about.get("title")]
+    listed = isinstance(names, list) and len(set(map(str, names))) == len(names)
+    width = max(part.stop for part in encoder.output_indices_.values())
+    return (
+        listed
+        and all(type(word) is str for word in [*names, *words])
+        and len(names) == count
+        and width == getattr(estimator, "n_features_in_", None)
+    )
 
 
 def coordinate_columns(frame: pd.DataFrame) -> list[str]:

@@ -234,12 +234,15 @@ def _columns(encoder: ColumnTransformer) -> ColumnTransformer:
             raise FittedError(f"{name} has columns that are not known")
         row.update(zip(listed, _row_of(made, len(columns)), strict=True))
         parts.append((name, FrozenEstimator(made), columns))
-    fitted = _new(encoder, transformers=parts)
+    talks = vars(encoder).get("verbose")
+    if type(talks) is not bool:
+        raise FittedError("verbose must be True or False")
+    fitted = _new(encoder, transformers=parts, verbose=False)
     encoded = np.asarray(fitted.fit_transform(_table(row)), dtype=np.float64)
     if not np.isfinite(encoded).all():
         raise FittedError("a row of what it learned is not finite")
     thawed = {name: (name, held.estimator, columns) for name, held, columns in parts}
-    fitted.transformers = list(thawed.values())
+    fitted.transformers, fitted.verbose = list(thawed.values()), talks
     fitted.transformers_ = [thawed.get(part[0], part) for part in fitted.transformers_]
     return fitted
 

@@ -60,6 +60,9 @@ _ESTIMATORS: tuple[type[StoredModel], ...] = (
     PatchPosterior,
     PatchProjection,
 )
+_LONGEST = 1000
+"""Most letters of a reason in an error message."""
+
 _NOTE, _SCHEMA = "patchfold.json", "schema.json"
 _PROTOCOL = 2
 """The oldest layout of skops that patchfold has written."""
@@ -154,8 +157,9 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> 
     unknown = sorted((cleaner.unknown | (found - cleaner.known)) - trusted)
     if unknown:
         raise ModelFileError(
-            f"{path} uses types that patchfold does not know: {', '.join(unknown)}. If "
-            "you know where the file comes from, name them in `trusted`."
+            f"{path} uses types that patchfold does not know: "
+            f"{_one_line(', '.join(unknown))}. If you know where the file comes from, "
+            "name them in `trusted`."
         )
     return _load(path, data, found, trusted, note["format"])
 
@@ -172,7 +176,8 @@ def _load(
         model = _skops().loads(data, trusted=sorted(names))
     except (ImportError, AttributeError) as error:
         raise ModelFileError(
-            f"{path} cannot be read by patchfold {__version__}: {error}."
+            f"{path} cannot be read by patchfold {__version__}: "
+            f"{_one_line(str(error))}."
         ) from error
     except Exception as error:
         raise _damaged(path) from error
@@ -324,8 +329,14 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in version.split(".")[:2])
 
 
+def _one_line(words: str) -> str:
+    """Return words that a file may have chosen as one line of bounded length."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in words).split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+
+
 def _damaged(path: str | os.PathLike[str], why: str = "") -> ModelFileError:
-    reason = f": {why}" if why else ""
+    reason = f": {_one_line(why).rstrip('.')}" if why else ""
     return ModelFileError(
         f"{path} is not a model that patchfold saved, or it is damaged{reason}."
     )

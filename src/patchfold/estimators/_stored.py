@@ -92,13 +92,7 @@ class StoredModel:
                 self._make_again(sizes)
         except FittedError:
             raise
-        except (
-            ArithmeticError,
-            LookupError,
-            MemoryError,
-            TypeError,
-            ValueError,
-        ) as error:
+        except Exception as error:  # of valid parts that contradict each other
             raise FittedError(
                 f"what follows from the samples cannot be computed: {error}"
             ) from error

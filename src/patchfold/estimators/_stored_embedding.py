@@ -30,6 +30,10 @@ FEWEST_EDGES = 1000
 """A label rule that removes edges leaves at least one of this many, in a file."""
 
 
+_DEFAULTS = {"_has_twins": True, "_cells_for": None, "_on_demand": False}
+"""What holds for a fit of an older version that does not say."""
+
+
 class StoredEmbedding(StoredModel, PatchStage):
     """The part of `PatchEmbedding` that deals with model files."""
 
@@ -40,8 +44,8 @@ class StoredEmbedding(StoredModel, PatchStage):
     _can_take_all_pairs: ClassVar[bool]
 
     _fitted_rules: ClassVar[dict[str, FittedRule]] = {
-        "embedding_": Numbers(("samples", "components")),
         "_train_X": MayLack(Numbers(("samples", "features"))),
+        "embedding_": Numbers(("samples", "components")),
         "n_features_in_": Count(1),
         "feature_names_in_": MayLack(Words(("features",))),
         "n_neighbors_": OrNone(Count(1, "samples")),
@@ -73,6 +77,8 @@ class StoredEmbedding(StoredModel, PatchStage):
             if "_train_X" not in vars(self):
                 raise FittedError("_train_X is missing")
             features = self._train_X.shape[1]
+            for name, value in _DEFAULTS.items():
+                vars(self).setdefault(name, value)
             check_magnitude(self._train_X)
             self._check_stored_work()
             self._make_patches_again()

@@ -239,8 +239,10 @@ class PatchIsomap(PatchEmbedding):
     def _packed(self, state: dict[str, Any]) -> dict[str, Any]:
         # Of more samples than that, all pairs are written: it was asked for, and to
         # load them takes no more memory than the file.
-        few = state.get("landmarks_") is not None or len(self.embedding_) <= ALL_PAIRS
-        if few:
+        found = state.get("geodesics_")
+        if found is not None and (
+            state.get("landmarks_") is not None or found.shape[1] <= ALL_PAIRS
+        ):
             state = {name: state[name] for name in state if name != "geodesics_"}
         return super()._packed(state)
 

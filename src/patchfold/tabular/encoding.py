@@ -105,6 +105,21 @@ def make_encoder(
     )
 
 
+def is_encoder(encoder: Any) -> bool:
+    """Say whether something fitted has the form that `make_encoder` gives."""
+    if not isinstance(encoder, ColumnTransformer):
+        return False
+    parts = [part for part in encoder.transformers_ if part[0] != "remainder"]
+    kinds = {"numbers": None, "categories": (OneHotEncoder, OrdinalEncoder)}
+    for name, steps, _ in parts:
+        if name not in kinds or not isinstance(steps, Pipeline):
+            return False
+        coders, coder = kinds[name], steps.named_steps.get("encode")
+        if coders is not None and not isinstance(coder, coders):
+            return False
+    return bool(parts)
+
+
 def describe_columns(
     columns: Columns,
     *,

@@ -1,0 +1,69 @@
+"""Load model files, each in a process of its own, and say how that ended.
+
+    python tests/model_attacks.py FOLDER
+
+Prints a JSON object: for every file a sentence that begins with "finite", "refused",
+"error" (of the query), "FAILED" or "signal".
+"""
+
+import json
+import os
+import resource
+import signal
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import skops.io  # noqa: F401  (here, not in every child)
+
+import patchfold as pf
+from patchfold.persistence import ModelFileError, about_model
+
+SECONDS = 30
+MEMORY = 4 * 2**30
+
+
+def use(path):
+    """Load a model and place samples; return what happened."""
+    try:
+        model = pf.load_model(path)
+    except ModelFileError as error:
+        return f"refused: {error}"
+    queries = about_model(path).get("queries")
+    table = pd.DataFrame if isinstance(queries, dict) else np.array
+    try:
+        placed = model.transform(table(queries))
+    except ValueError as error:
+        return f"error: {error}"
+    return "finite" if np.isfinite(placed).all() else "FAILED: not finite"
+
+
+def use_apart(path):
+    """Do that in a child process, with limits on time and memory."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        signal.alarm(SECONDS)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        try:
+            words = use(path)
+        except BaseException as error:
+            words = f"FAILED: {type(error).__name__}: {error}"
+        seconds = time.perf_counter() - start
+        os.write(writing, f"{words} [{seconds:.1f} s]".encode()[:60_000])
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as file:
+        words = file.read().decode(errors="replace")
+    _, status = os.waitpid(child, 0)
+    return words or f"signal: {os.WTERMSIG(status)}"
+
+
+if __name__ == "__main__":
+    files = sorted(Path(sys.argv[1]).glob("*.skops"))
+    print(json.dumps({file.stem: use_apart(file) for file in files}))

@@ -1,0 +1,450 @@
+"""Model files made to do harm: one clear error, or finite coordinates.
+
+Every file is loaded in a process of its own, with limits on time and memory.
+"""
+
+import io
+import json
+import re
+import struct
+import subprocess
+import sys
+import zipfile
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import patchfold as pf
+from patchfold.persistence import save_model
+
+TESTS = Path(__file__).parent
+X = np.random.default_rng(0).normal(size=(40, 3))
+QUERIES = [[0.1, 0.2, 0.3], [1.0, -1.0, 0.0]]
+
+
+class ModelFile:
+    """A saved model whose parts can be changed."""
+
+    def __init__(self, data):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            self.parts = {name: archive.read(name) for name in archive.namelist()}
+        self.schema = json.loads(self.parts.pop("schema.json"))
+        self.note = json.loads(self.parts.pop("patchfold.json"))
+        self.extra = []
+
+    @property
+    def attributes(self):
+        return self.schema["content"]["content"]
+
+    @property
+    def fitted(self):
+        """The dict node of fitted attributes, in files of format 2."""
+        return self.attributes["_fitted"]
+
+    def put(self, name, node):
+        """Add or replace a fitted attribute."""
+        if name not in self.fitted["content"]:
+            kinds = self.fitted["key_types"]["content"]
+            kinds.append(kinds[0])
+        self.fitted["content"][name] = node
+
+    def put_attribute(self, name, node):
+        """Add or replace an attribute, in files of format 1."""
+        if name not in self.attributes:
+            kinds = self.schema["content"]["key_types"]["content"]
+            kinds.append(kinds[0])
+        self.attributes[name] = node
+
+    def array(self, name):
+        return np.load(io.BytesIO(self.parts[self.fitted["content"][name]["file"]]))
+
+    def put_array(self, name, array, file="999.npy"):
+        buffer = io.BytesIO()
+        np.save(buffer, array, allow_pickle=True)
+        self.parts[file] = buffer.getvalue()
+        self.put(name, array_node(file))
+
+    def write(self, path):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in [*self.parts.items(), *self.extra]:
+                archive.writestr(name, content)
+            archive.writestr("schema.json", json.dumps(self.schema))
+            archive.writestr("patchfold.json", json.dumps(self.note))
+
+
+def value(content):
+    return {
+        "__class__": "str",
+        "__module__": "builtins",
+        "__loader__": "JsonNode",
+        "content": json.dumps(content),
+        "is_json": True,
+    }
+
+
+def array_node(file, kind="ndarray"):
+    return {
+        "__class__": kind,
+        "__module__": "numpy",
+        "__loader__": "NdArrayNode",
+        "type": "numpy",
+        "file": file,
+    }
+
+
+def listed(nodes, number=None, kind="list"):
+    node = {
+        "__class__": kind,
+        "__module__": "builtins",
+        "__loader__": f"{kind.title()}Node",
+        "content": nodes,
+    }
+    return node if number is None else node | {"__id__": number}
+
+
+def of_object(name, **attributes):
+    module, _, last = name.rpartition(".")
+    word = {"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode"}
+    content = {
+        "__class__": "dict",
+        "__module__": "builtins",
+        "__loader__": "DictNode",
+        "key_types": listed([word] * len(attributes)),
+        "content": attributes,
+    }
+    return {
+        "__class__": last,
+        "__module__": module,
+        "__loader__": "ObjectNode",
+        "content": content,
+    }
+
+
+ATTACKS = {}
+
+
+def attack(wanted, base="elap"):
+    """Name a change of a file, and how loading it must end."""
+
+    def register(change):
+        ATTACKS[change.__name__] = (base, change, wanted)
+        return change
+
+    return register
+
+
+CELLS = "patchfold.cell_search.Cells"
+
+
+@attack("refused.*_cells_for", base="old elap")
+def negative_probes_in_cells(file):
+    cells = of_object(CELLS, n_probes=value(-1), scale=value(1.0))
+    file.put_attribute("_search", cells)
+
+
+@attack("refused.*_cells_for", base="old elap")
+def endless_sizes_in_cells(file):
+    whole = of_object("patchfold._native_search.WholeNumbers", sizes=value(-(2**31)))
+    file.put_attribute(
+        "_search", of_object(CELLS, groups=of_object("a.b", whole=whole))
+    )
+
+
+@attack("finite", base="old elap")
+def short_descriptions(file):
+    node = file.attributes["_described"]["content"][0]
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros((2, 3)))
+    file.parts[node["file"]] = buffer.getvalue()
+
+
+@attack("refused.*_search.*not an attribute")
+def cells_in_a_new_file(file):
+    file.put("_search", of_object("patchfold.estimators.isomap.PatchIsomap"))
+
+
+@attack("refused.*_described.*not an attribute")
+def descriptions_in_a_new_file(file):
+    file.put("_described", value([]))
+
+
+@attack("refused.*does not know: patchfold.cell_search.Cells")
+def cells_of_a_new_file(file):
+    file.put("_search", of_object(CELLS, n_probes=value(-1)))
+
+
+@attack("refused.*(embedding_|no estimator|does not|is not)")
+def lists_that_refer_to_each_other(file):
+    node = listed([], number=1)
+    for number in range(2, 42):
+        again = {key: node[key] for key in ("__class__", "__module__", "__loader__")}
+        node = listed([node, again | {"__id__": number - 1}], number=number)
+    file.put("embedding_", node)
+
+
+@attack("refused.*(embedding_|nests)")
+def lists_within_lists(file):
+    node = value(1)
+    for _ in range(200):
+        node = listed([node])
+    file.put("embedding_", node)
+
+
+@attack("refused.*embedding_ must be an array of float64")
+def short_embedding(file):
+    file.put_array("embedding_", file.array("embedding_")[:-1])
+
+
+@attack("refused.*embedding_ has numbers that are not finite")
+def infinite_embedding(file):
+    file.put_array("embedding_", file.array("embedding_") + np.inf)
+
+
+@attack("error|finite")
+def embedding_at_the_end_of_numbers(file):
+    file.put_array("embedding_", np.full((40, 2), 1.7e308) * [1, -1])
+
+
+@attack("refused.*holds object", base="elap")
+def objects_in_an_array(file):
+    file.put_array("embedding_", np.full((40, 2), None))
+
+
+@attack("refused.*holds >f8", base="elap")
+def another_byte_order(file):
+    file.put_array("embedding_", file.array("embedding_").astype(">f8"))
+
+
+@attack("refused.*embedding_ must be an array of float64")
+def embedding_in_single_precision(file):
+    file.put_array("embedding_", file.array("embedding_").astype("f4"))
+
+
+@attack("refused.*embedding_ must be an array of float64")
+def embedding_without_axes(file):
+    file.put_array("embedding_", np.array(1.0))
+
+
+def header(shape, rest=b""):
+    text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"
+    text = text.ljust(118 - 1).encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + rest
+
+
+@attack("refused.*0 bytes for an array")
+def array_that_promises_more(file):
+    file.parts["999.npy"] = header("(1000000000, 100)")
+    file.put("embedding_", array_node("999.npy"))
+
+
+@attack("refused.*999.npy")
+def array_of_negative_size(file):
+    file.parts["999.npy"] = header("(-1, -2)", bytes(16))
+    file.put("embedding_", array_node("999.npy"))
+
+
+@attack("refused.*must be one number")
+def array_for_a_number(file):
+    name = file.fitted["content"]["embedding_"]["file"]
+    file.put("kernel_width_", array_node(name, "float64"))
+
+
+@attack("refused.*the part .* is missing")
+def part_that_is_not_there(file):
+    file.put("embedding_", array_node("/etc/passwd"))
+
+
+@attack("refused.*is there twice")
+def part_that_is_there_twice(file):
+    file.extra = [("schema.json", b"{}")]
+
+
+@attack("refused.*not allowed")
+def part_that_leads_elsewhere(file):
+    file.parts["../../x.npy"] = b""
+
+
+@attack("refused.*n_jobs")
+def many_threads(file):
+    file.attributes["n_jobs"] = value(10**9)
+
+
+@attack("refused.*n_neighbors_")
+def more_neighbors_than_samples(file):
+    file.attributes["n_neighbors"] = value(10**12)
+    file.put("n_neighbors_", value(10**12))
+
+
+@attack("refused.*graph_ has .* too few")
+def more_neighbors_than_edges(file):
+    file.attributes["n_neighbors"] = value(39)
+    file.put("n_neighbors_", value(39))
+
+
+@attack("refused.*n_neighbors.*must be")
+def neighbors_of_no_number(file):
+    file.attributes["n_neighbors"] = value(float("nan"))
+
+
+@attack("refused.*graph_ has .* too few", base="radius")
+def radius_of_everything(file):
+    counts = np.ones(40, np.int32)
+    counts[-1] = 0
+    packed = file.fitted["content"]["graph_"]["content"]
+    arrays = {
+        "counts": counts,
+        "columns": np.arange(1, 40, dtype=np.int32),
+        "values": np.ones(39),
+    }
+    for number, (name, array) in enumerate(arrays.items()):
+        buffer = io.BytesIO()
+        np.save(buffer, array)
+        file.parts[f"99{number}.npy"] = buffer.getvalue()
+        packed[name] = array_node(f"99{number}.npy")
+    file.attributes["radius"] = value(1e300)
+
+
+@attack("refused.*_mds", base="landmarks")
+def landmarks_that_are_none(file):
+    file.put("landmarks_", value(None))
+
+
+@attack("refused.*landmarks_ has integers", base="landmarks")
+def landmarks_beyond_the_samples(file):
+    file.put_array("landmarks_", np.arange(35, 44))
+
+
+@attack("refused.*graph_.columns has integers")
+def edges_to_no_sample(file):
+    node = file.fitted["content"]["graph_"]["content"]["columns"]
+    content = bytearray(file.parts[node["file"]])
+    content[-4:] = struct.pack("<i", 10**6)
+    file.parts[node["file"]] = bytes(content)
+
+
+def old_graph(file, **changed):
+    """Write the graph of a file of format 1 with other parts."""
+    name = file.attributes["graph_"]["file"]
+    with zipfile.ZipFile(io.BytesIO(file.parts[name])) as archive:
+        arrays = {
+            part.removesuffix(".npy"): np.load(io.BytesIO(archive.read(part)))
+            for part in archive.namelist()
+        }
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **(arrays | changed))
+    file.parts[name] = buffer.getvalue()
+
+
+@attack("refused", base="old elap")
+def old_graph_with_wrong_pointers(file):
+    old_graph(file, indptr=np.arange(15, dtype=np.int32)[::-1].copy())
+
+
+@attack("refused", base="old elap")
+def old_graph_with_far_columns(file):
+    old_graph(file, indices=np.full(10**3, 10**8, dtype=np.int32))
+
+
+@attack("refused", base="old elap")
+def old_graph_that_grows(file):
+    old_graph(file, data=np.zeros(10**8, dtype=np.int8))
+
+
+@attack("finite", base="old embed_one_hot")
+def one_hot_columns_beyond_the_table(file):
+    def walk(node):
+        if isinstance(node, dict):
+            if node.get("__class__") == "OneHotEncoder":
+                fitted = node["content"]["content"]
+                if "_n_features_outs" in fitted:
+                    fitted["_n_features_outs"] = listed([value(-10_000)])
+            for part in node.values():
+                walk(part)
+        elif isinstance(node, list):
+            for part in node:
+                walk(part)
+
+    walk(file.schema)
+
+
+@attack("refused.*random_state", base="seeded")
+def numbers_beyond_a_random_state(file):
+    state = file.attributes["random_state"]["content"]["content"]
+    state["state"]["content"]["pos"] = value(10**6)
+
+
+@attack("refused.*does not know: sklearn.linear_model._logistic.LogisticRegression")
+def estimator_that_only_skops_trusts(file):
+    name = "sklearn.linear_model._logistic.LogisticRegression"
+    file.schema |= of_object(name, coef_=value(1))
+
+
+@attack("refused.*no estimator")
+def something_else(file):
+    file.schema |= listed([value(1)])
+
+
+def saved(model, path):
+    save_model(model, path, queries=QUERIES)
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+    """Write all files, load each in its process, and return how that ended."""
+    folder = tmp_path_factory.mktemp("attacks")
+    path = folder / "m"
+    seed = np.random.RandomState(0)
+    bases = {
+        "elap": saved(pf.elap(n_neighbors=5, kernel_width="auto").fit(X), path),
+        "radius": saved(pf.PatchIsomap(n_neighbors=None, radius=2.5).fit(X), path),
+        "landmarks": saved(pf.PatchIsomap(n_landmarks=9).fit(X), path),
+        "seeded": saved(pf.PatchIsomap(random_state=seed).fit(X), path),
+    }
+    with zipfile.ZipFile(TESTS / "model_files_1.zip") as archive:
+        for name in ("elap", "embed_one_hot"):
+            bases[f"old {name}"] = archive.read(f"{name}.skops")
+    for name, (base, change, _) in ATTACKS.items():
+        file = ModelFile(bases[base])
+        change(file)
+        with (
+            pytest.warns(UserWarning, match="Duplicate name")
+            if file.extra
+            else nullcontext()
+        ):
+            file.write(folder / f"{name}.skops")
+    done = subprocess.run(
+        [sys.executable, TESTS / "model_attacks.py", folder],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_a_file_made_to_do_harm_ends_well(outcomes, name):
+    outcome = outcomes[name]
+    assert re.match(ATTACKS[name][2], outcome), outcome
+    assert float(re.search(r"\[([\d.]+) s\]$", outcome)[1]) < 10
+
+
+def test_a_file_that_is_left_as_it_is_loads(tmp_path):
+    path = tmp_path / "m.skops"
+    ModelFile(saved(pf.elap(n_neighbors=5, kernel_width="auto").fit(X), path)).write(
+        path
+    )
+    assert np.isfinite(pf.load_model(path).transform(QUERIES)).all()
+
+
+def test_sparse_matrices_of_old_files_are_checked_before_they_are_used():
+    matrix = sp.csr_array(([1.0], [0], [0, 1]), shape=(1, 1))
+    matrix.indices[0] = 7
+    from patchfold.fitted_rules import Matrix
+
+    with pytest.raises(ValueError, match="indices"):
+        Matrix().pack(matrix)

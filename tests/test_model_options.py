@@ -1,0 +1,278 @@
+"""Pipelines of `embed`, saved and loaded: every option places samples as before."""
+
+import itertools
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from typer.testing import CliRunner
+
+import patchfold as pf
+from patchfold.cli import app
+from patchfold.embedding import embed_table, place_table
+from patchfold.methods import METHODS, OTHERS
+from patchfold.persistence import ModelFileError, about_model
+from patchfold.tabular import match_columns
+
+OLD_FILES = Path(__file__).parent / "model_files_1.zip"
+TABLES = {
+    "numbers": ["size", "width"],
+    "categories": ["hue", "shape"],
+    "mixed": ["size", "hue", "width", "shape"],
+}
+pytestmark = pytest.mark.filterwarnings("ignore::patchfold.exceptions.PatchfoldWarning")
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Return a table with numbers and categories, of which some cells are missing."""
+    draw = np.random.default_rng(0)
+    n = 40
+    table = pd.DataFrame(
+        {
+            "name": [f"s{row}" for row in range(n)],
+            "size": draw.normal(size=n),
+            "hue": draw.choice(["red", "green", "blue"], n),
+            "width": draw.normal(size=n) * 100,
+            "shape": draw.choice(["round", "flat"], n),
+            "kind": draw.choice(["a", "b", "c"], n),
+            "note": "none",
+        }
+    )
+    table["hue"], table["shape"] = (
+        table["hue"].astype(object),
+        table["shape"].astype(object),
+    )
+    return table
+
+
+def write(frame, path, columns, *, missing=False):
+    """Write some columns as a table, with the classes."""
+    table = frame[[*columns, "kind"]].copy()
+    if missing:
+        for place, name in enumerate(columns):
+            table.loc[place, name] = None
+    table.to_csv(path, index=False)
+    return str(path)
+
+
+def check_again(done, source, path):
+    """Save a pipeline, load it, and compare coordinates of new samples."""
+    pf.save_model(done.pipeline, path, **done.about)
+    again = place_table(source, path)
+    features, _ = match_columns(pd.read_csv(source), done.pipeline["columns"])
+    expected = done.pipeline.transform(features)
+    assert np.isfinite(expected).all()
+    np.testing.assert_array_equal(again.frame[done.coordinates], expected)
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name not in OTHERS])
+@pytest.mark.parametrize("impute", [None, "median"])
+def test_every_method(frame, tmp_path, method, impute):
+    table = TABLES["mixed"]
+    source = write(frame, tmp_path / "t.csv", table, missing=impute is not None)
+    done = embed_table(source, method, {}, target="kind", impute=impute)
+    check_again(done, source, tmp_path / "m.skops")
+
+
+@pytest.mark.parametrize(
+    ("columns", "categories", "scale", "impute"),
+    [
+        *itertools.product(
+            TABLES, ["one-hot", "ordinal"], [True, False], [None, "median"]
+        )
+    ],
+)
+def test_every_encoding(frame, tmp_path, columns, categories, scale, impute):
+    source = write(
+        frame, tmp_path / "t.csv", TABLES[columns], missing=impute is not None
+    )
+    options = {"categories": categories, "scale": scale, "impute": impute}
+    params = {"dissimilarity": "euclidean"}  # categories alone give few points
+    done = embed_table(source, "isomap-kl", params, target="kind", **options)
+    check_again(done, source, tmp_path / "m.skops")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".csv.gz"])
+def test_every_option_of_the_command(frame, tmp_path, ending):
+    source, model = tmp_path / f"t{ending}", tmp_path / "m.skops"
+    table = frame.copy()
+    table.loc[3, "size"], table.loc[5, "hue"] = None, None
+    if ending == ".parquet":
+        table.to_parquet(source)
+    else:
+        table.to_csv(source, index=False)
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    words = ["embed", str(source), f"--out={first}", f"--model={model}", "--quiet"]
+    words += ["--target=kind", "--id=name", "--drop=note", "--impute=median"]
+    words += ["--neighbors=6", "--components=3", f"--plot={tmp_path / 'p.png'}"]
+    done = CliRunner().invoke(
+        app, [*words, "--param=kernel_width=auto", "--method=elap"]
+    )
+    assert done.exit_code == 0, done.output
+    words = ["embed", str(source), f"--out={second}", f"--from={model}", "--quiet"]
+    done = CliRunner().invoke(app, [*words, "--id=name", "--target=kind"])
+    assert done.exit_code == 0, done.output
+    pd.testing.assert_frame_equal(pd.read_csv(first), pd.read_csv(second), rtol=1e-9)
+
+
+def old_files():
+    with zipfile.ZipFile(OLD_FILES) as archive:
+        return archive.namelist()
+
+
+@pytest.mark.parametrize("name", old_files())
+def test_files_of_format_1_place_samples_as_they_did(name, tmp_path):
+    with zipfile.ZipFile(OLD_FILES) as archive:
+        path = Path(archive.extract(name, tmp_path))
+    model, about = pf.load_model(path), about_model(path)
+    assert about["format"] == 1
+    queries = about["queries"]
+    if isinstance(queries, dict):
+        queries, _ = match_columns(pd.DataFrame(queries), model["columns"])
+    placed = model.transform(
+        np.array(queries) if isinstance(queries, list) else queries
+    )
+    np.testing.assert_allclose(placed, about["placed"], rtol=1e-9, atol=1e-9)
+    pf.save_model(model, path)  # and is written as a file of today
+    again = pf.load_model(path)
+    assert about_model(path)["format"] == 2
+    np.testing.assert_array_equal(
+        again.transform(np.array(queries) if isinstance(queries, list) else queries),
+        placed,
+    )
+
+
+def samples(n, m=30):
+    return np.random.default_rng(0).normal(size=(n, m))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pf.isomap_kl(),
+        pf.elap(),
+        pf.pelle(),
+        pf.cauchy(n_neighbors=15),
+        pf.PatchProjection(),
+        pf.PatchPosterior(n_landmarks=50),
+    ],
+)
+def test_a_file_takes_at_most_three_times_the_bytes_of_the_samples(model, tmp_path):
+    X, path = samples(600), tmp_path / "m.skops"
+    pf.save_model(model.fit(X, X[:, 0] > 0), path)
+    schema = 20_000  # names of attributes, whatever the samples
+    assert path.stat().st_size < 3 * X.nbytes + schema
+
+
+def test_models_of_a_sweep_keep_their_search(tmp_path):
+    X, path = samples(2000, 3), tmp_path / "m.skops"
+    queries = samples(50, 3) + 0.01
+    estimator = pf.elap(neighbors_algorithm="approximate", kernel_width="auto")
+    for model in pf.fit_sweep(estimator, X, n_neighbors=[5, 30]):
+        assert model._cells_for == 30
+        pf.save_model(model, path)
+        again = pf.load_model(path)
+        assert again._search.n_probes == model._search.n_probes
+        np.testing.assert_array_equal(
+            again.transform(queries), model.transform(queries)
+        )
+
+
+def test_a_search_of_the_users_own_is_fitted_again(tmp_path):
+    X, path = samples(100, 3), tmp_path / "m.skops"
+    search = KNeighborsTransformer(n_neighbors=20)
+    model = pf.isomap_kl(n_neighbors=10, neighbors_algorithm=search).fit(X)
+    pf.save_model(model, path)
+    name = "sklearn.neighbors._graph.KNeighborsTransformer"
+    with pytest.raises(ModelFileError, match=f"does not know: {name}"):
+        pf.load_model(path)
+    again = pf.load_model(path, trusted=[name])
+    np.testing.assert_array_equal(
+        again.transform(X[:5] + 1), model.transform(X[:5] + 1)
+    )
+
+
+def table_encoder():
+    return ColumnTransformer(
+        [
+            ("numbers", StandardScaler(), ["size", "width"]),
+            ("one-hot", OneHotEncoder(sparse_output=False), ["hue"]),
+            ("ordinal", OrdinalEncoder(), ["shape"]),
+        ],
+        verbose=False,
+    )
+
+
+def test_pipelines_of_the_encoders_of_embed_need_no_trust(frame, tmp_path):
+    path = tmp_path / "m.skops"
+    for encoder, X in [
+        (table_encoder(), frame),
+        (ColumnTransformer([("few", StandardScaler(), [0, 2])]), samples(50, 3)),
+        (StandardScaler(with_mean=False), samples(50, 3)),
+    ]:
+        model = make_pipeline(encoder, pf.isomap_kl()).fit(X)
+        pf.save_model(model, path)
+        again = pf.load_model(path)
+        np.testing.assert_array_equal(again.transform(X[:9]), model.transform(X[:9]))
+        assert list(again.get_feature_names_out()) == list(
+            model.get_feature_names_out()
+        )
+
+
+def test_other_estimators_load_if_they_are_named(tmp_path):
+    X, path = samples(60, 5), tmp_path / "m.skops"
+    model = make_pipeline(StandardScaler(), PCA(3), pf.isomap_kl()).fit(X)
+    pf.save_model(model, path)
+    name = "sklearn.decomposition._pca.PCA"
+    with pytest.raises(ModelFileError, match=f"does not know: {name}. If you know"):
+        pf.load_model(path)
+    again = pf.load_model(path, trusted=[name])
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+
+
+def test_only_fitted_models_are_saved(tmp_path):
+    path = tmp_path / "m.skops"
+    with pytest.raises(ValueError, match="this PatchIsomap is not fitted"):
+        pf.save_model(pf.isomap_kl(), path)
+    model = pf.isomap_kl().fit(samples(50, 3))
+    model.remark = "mine"
+    with pytest.raises(ValueError, match="no model file holds: remark"):
+        pf.save_model(model, path)
+    assert not path.exists()
+
+
+def test_names_of_features_are_kept(frame, tmp_path):
+    path, X = tmp_path / "m.skops", frame[["size", "width"]]
+    pf.save_model(pf.isomap_kl().fit(X), path)
+    assert pf.load_model(path).feature_names_in_.tolist() == ["size", "width"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("coordinates", None),
+        ("coordinates", "ab"),
+        ("coordinates", ["a", "a"]),
+        ("coordinates", ["a"]),
+        ("coordinates", [1, 2]),
+        ("title", None),
+        ("method", 7),
+    ],
+)
+def test_a_note_that_does_not_fit_its_pipeline_is_refused(frame, tmp_path, key, value):
+    source = write(frame, tmp_path / "t.csv", TABLES["numbers"])
+    done = embed_table(source, "isomap-kl", {})
+    path = tmp_path / "m.skops"
+    pf.save_model(done.pipeline, path, **(done.about | {key: value}))
+    words = ["embed", source, f"--from={path}", f"--out={tmp_path / 'e.csv'}"]
+    ended = CliRunner().invoke(app, words)
+    assert ended.exit_code == 2
+    assert "but is none" in ended.output
