@@ -9,8 +9,9 @@ import skops.io
 from sklearn.datasets import make_swiss_roll
 
 import patchfold as pf
-from patchfold import cell_search, neighbors
-from patchfold.cell_search import Cells, build_cells
+from patchfold import _kmeans, cell_building, cell_search, neighbors
+from patchfold.cell_building import build_cells
+from patchfold.cell_search import Cells
 from patchfold.dissimilarity import describe_patches, get_dissimilarity
 from patchfold.edge_lengths import arrays_of
 from patchfold.exceptions import (
@@ -97,8 +98,8 @@ class TestManyCells:
 
     @pytest.fixture(autouse=True)
     def of_few(self, monkeypatch):
-        monkeypatch.setattr(cell_search, "SMALLEST", 4)
-        monkeypatch.setattr(cell_search, "FEW_CENTERS", 16)
+        monkeypatch.setattr(cell_building, "SMALLEST", 4)
+        monkeypatch.setattr(_kmeans, "FEW_CENTERS", 16)
 
     def test_neighbours_are_found(self):
         X = make_swiss_roll(4000, random_state=0)[0]
@@ -137,7 +138,7 @@ def share_as_near(found, exact):
 
 
 def test_with_all_cells_probed_the_search_is_exact(monkeypatch):
-    monkeypatch.setattr(cell_search, "RECALL", 1.0)
+    monkeypatch.setattr(cell_building, "RECALL", 1.0)
     X = noise(1000)
     found = find_neighbors(X, K, algorithm="approximate")
     exact = find_neighbors(X, K, algorithm="exact")

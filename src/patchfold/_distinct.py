@@ -59,15 +59,16 @@ def find_distinct(X: np.ndarray) -> DistinctRows | None:
 
 def _hash(X: np.ndarray) -> np.ndarray:
     """Return a number for each row that two rows seldom share."""
-    factors = np.random.default_rng(0).integers(0, 2**63, X.shape[1], dtype=np.uint64)
+    rng = np.random.default_rng(0)
+    factors = np.array(rng.integers(0, 2**62, X.shape[1]), dtype=np.uint64)
     factors = np.uint64(2) * factors + np.uint64(1)
     total = np.zeros(X.shape[0], dtype=np.uint64)
-    for feature, factor in zip(X.T, factors, strict=True):
-        bits = (feature + 0.0).view(np.uint64)  # not -0
+    for number in range(X.shape[1]):
+        bits = (X[:, number] + 0.0).view(np.uint64)  # not -0
         bits ^= bits >> np.uint64(32)  # simple numbers have their digits in front
         bits *= np.uint64(0x9E3779B97F4A7C15)
         bits ^= bits >> np.uint64(29)
-        bits *= factor
+        bits *= factors[number]
         total += bits
     return total
 

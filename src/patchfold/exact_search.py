@@ -57,8 +57,11 @@ FAR = 1000.0
 FEW_FAR = 128
 """Up to so many are compared with every query."""
 
-REPEATED = 2
-"""Distinct rows are searched for if rows occur so many times on average."""
+MOSTLY = 0.75
+"""Distinct rows are searched if they are at most this part of all ..."""
+
+TIED = 64
+"""... or if so many queries are left open by ties."""
 
 _one_at_a_time = threading.Lock()
 """scikit-learn sets BLAS to one thread and back: of two searches at once, the second
@@ -127,10 +130,9 @@ def search_all(
         return Neighborhoods(*(np.empty((0, n_neighbors), t) for t in (np.intp, float)))
     if n <= max(FEW_LOOPS if _has_loops_for(X) else FEW, MANY * n_wanted):
         return _among_all(queries, X, n_neighbors, own, n_jobs)
-    if REPEATED * queries.shape[0] >= n:
-        rows = find_distinct(X)
-        if rows is not None and REPEATED * rows.first.size <= n:
-            return _among_distinct(rows, queries, X, n_neighbors, own, n_jobs)
+    rows = find_distinct(X) if 2 * queries.shape[0] >= n else None
+    if rows is not None and rows.first.size <= MOSTLY * n:
+        return _among_distinct(rows, queries, X, n_neighbors, own, n_jobs)
     return _among_candidates(queries, X, n_neighbors, own, n_jobs)
 
 
@@ -169,6 +171,20 @@ def _among_distinct(
     if own is not None:
         indices, squared = without_selves(indices, squared, own)
     return Neighborhoods(indices, np.sqrt(squared))
+
+
+def _among_few_or_all(
+    queries: np.ndarray,
+    X: np.ndarray,
+    n_neighbors: int,
+    own: np.ndarray | None,
+    n_jobs: int | None,
+) -> Neighborhoods:
+    """Compare with the distinct samples, if that are fewer, or with all."""
+    rows = find_distinct(X)
+    if rows is None or rows.first.size > MOSTLY * X.shape[0]:
+        return _among_all(queries, X, n_neighbors, own, n_jobs)
+    return _among_distinct(rows, queries, X, n_neighbors, own, n_jobs)
 
 
 def _among_candidates(
@@ -216,7 +232,8 @@ def _among_candidates(
         left = np.sort(np.concatenate([left, *coarse]))
     if left.size:
         selves = None if own is None else own[left]
-        rest = _among_all(queries[left], X, n_neighbors, selves, n_jobs)
+        among = _among_all if left.size < TIED else _among_few_or_all
+        rest = among(queries[left], X, n_neighbors, selves, n_jobs)
         indices[left], squared[left] = rest.indices, rest.distances**2
     return Neighborhoods(indices, np.sqrt(squared))
 

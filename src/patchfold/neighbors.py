@@ -20,11 +20,13 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from ._arrays import Array
-from ._distances import squared_distances, squared_distances_to
+from ._distances import squared_distances
 from ._homes import HERE, hosted, is_tensor, move
 from ._ranking import first_of_each_row, in_rows
 from ._types import Neighborhoods
-from .cell_search import Cells, build_cells, search_near
+from .cell_building import build_cells
+from .cell_neighbors import search_rows
+from .cell_search import Cells
 from .exact_search import SPARE, search_all
 from .exceptions import NeighborCountWarning, warn
 from .tensors.tiles import TILES, search_tensors, suits_tiles
@@ -143,7 +145,7 @@ def find_neighbors(
     if algorithm is None:
         return search_all(X, X, n_neighbors, own=own, n_jobs=n_jobs)
     if isinstance(algorithm, Cells):
-        return _search_cells(algorithm, X, X, n_neighbors, own, n_jobs)
+        return search_rows(algorithm, X, X, n_neighbors, own=own, n_jobs=n_jobs)
     if algorithm.get_params().get("n_neighbors", n_neighbors) < n_neighbors:
         algorithm.set_params(n_neighbors=n_neighbors)
     graph = algorithm.fit_transform(X)
@@ -194,38 +196,9 @@ def find_query_neighbors(
     if search is None or search == TILES:  # of a model that was fitted on a device
         return search_all(queries, X, n_neighbors, own=own, n_jobs=n_jobs)
     if isinstance(search, Cells):
-        return _search_cells(search, queries, X, n_neighbors, own, n_jobs)
+        return search_rows(search, queries, X, n_neighbors, own=own, n_jobs=n_jobs)
     graph = search.transform(queries)
     return _nearest_stored(graph, queries, X, n_neighbors, training=False)
-
-
-def _search_cells(
-    cells: Cells,
-    queries: np.ndarray,
-    X: np.ndarray,
-    n_neighbors: int,
-    own: np.ndarray | None,
-    n_jobs: int | None,
-) -> Neighborhoods:
-    """Search the nearest cells: distances and ties as in the exact search."""
-    indices = np.zeros((queries.shape[0], n_neighbors), dtype=np.int64)
-    squared = np.full(indices.shape, np.inf)
-
-    def settle(rows: np.ndarray, column: np.ndarray) -> None:
-        exact = squared_distances_to(queries[rows], X, column)
-        if own is not None:
-            exact[column == own[rows, None]] = np.inf
-        indices[rows], squared[rows] = first_of_each_row(column, exact, n_neighbors)
-
-    n_wanted = n_neighbors + 1 + SPARE
-    search_near(cells, queries, n_wanted, settle, own=own, n_jobs=n_jobs)
-    near = Neighborhoods(indices, np.sqrt(squared))
-    short = np.flatnonzero(np.isinf(squared[:, -1]))
-    if short.size:  # too far out, or in cells that hold too few
-        selves = None if own is None else own[short]
-        rest = search_all(queries[short], X, n_neighbors, own=selves, n_jobs=n_jobs)
-        near.indices[short], near.distances[short] = rest.indices, rest.distances
-    return near
 
 
 def _nearest_stored(
