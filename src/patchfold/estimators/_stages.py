@@ -12,7 +12,8 @@ from .._blocks import map_blocks
 from .._homes import is_tensor
 from .._memory import require_graph_memory
 from .._types import Links, Neighborhoods, RaggedNeighborhoods
-from ..cell_search import Cells, build_cells, near_each_other
+from ..cell_building import build_cells
+from ..cell_search import Cells, near_each_other
 from ..dissimilarity import Dissimilarity, describe_patches, get_dissimilarity
 from ..edge_lengths import compare_pairs
 from ..exceptions import DegeneratePatchWarning, SingularPatchError
