@@ -26,10 +26,10 @@ RECALL = 0.98
 LEAST = 0.97
 """Share of them that a search must find, or more cells are probed."""
 
-WORST = 0.925
+WORST = 0.92
 """The same share for the worst 1 % of the sampled rows, at least ..."""
 
-MISSED = 0.7
+MISSED = 0.8
 """... or so many neighbours missed by each of them, if K is small."""
 
 INSIDE = (0.999, 0.99, 0.98, 0.95, 0.9)

@@ -23,9 +23,9 @@ from .._arrays import Array, array_namespace
 from .._blocks import begin_stage, untold_stages
 from .._distances import squared_distances
 from .._homes import HERE, Home, home_of, hosted, is_tensor, move
+from .._structure import check_structure
 from .._types import EdgeList, Links, Pairs
 from .._validation import check_magnitude, check_parameters, check_samples
-from .._structure import check_structure
 from .._working import working_on
 from ..connectivity import Components, join_components, weak_components
 from ..dissimilarity import get_dissimilarity
@@ -133,6 +133,7 @@ class PatchEmbedding(
             X = move(X, HERE)
         self._train_X = X
         if self._is_precomputed():
+            self.n_probes_, self.neighbors_recall_ = None, None
             edges = self._read_edges(X)
         else:
             edges = self._measure_edges(X, move(classes, home_of(X)), shared)

@@ -66,6 +66,8 @@ class PatchStage:
     _described: Any
     _on_demand: bool
     _cells_for: int | None
+    n_probes_: int | None
+    neighbors_recall_: float | None
 
     def _is_precomputed(self) -> bool:
         return isinstance(self.dissimilarity, str) and (
@@ -114,6 +116,7 @@ class PatchStage:
     ) -> Neighborhoods | RaggedNeighborhoods | None:
         """Find who is near whom; None if everybody is (`n_neighbors=None`)."""
         self._search, self._has_twins, self._cells_for = None, True, None
+        self.n_probes_, self.neighbors_recall_ = None, None
         near: Neighborhoods | RaggedNeighborhoods
         if self.radius is not None:
             own = np.arange(X.shape[0])
@@ -139,9 +142,11 @@ class PatchStage:
         return near
 
     def _note_cells(self, n_neighbors: int) -> None:
-        """Note for how many neighbours the cells were built: a file has no cells."""
+        """Note for how many neighbours cells were built, and how well they do."""
         if isinstance(self._search, Cells):
-            self._cells_for = n_neighbors
+            self._cells_for = n_neighbors  # a file has no cells: they are built again
+            self.n_probes_ = self._search.n_probes
+            self.neighbors_recall_ = self._search.recall
 
     def _make_patches_again(self) -> None:
         """Search the neighbours of the loaded samples and describe their patches."""

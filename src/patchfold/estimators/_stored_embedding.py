@@ -14,6 +14,7 @@ from ..fitted_rules import (
     Flag,
     Matrix,
     MayLack,
+    Number,
     Numbers,
     OrNone,
     Sizes,
@@ -29,6 +30,11 @@ from ._stored import StoredModel
 FEWEST_EDGES = 1000
 """A label rule that removes edges leaves at least one of this many, in a file."""
 
+SEARCH_RULES: dict[str, FittedRule] = {
+    "n_probes_": MayLack(OrNone(Count(1, "samples"))),
+    "neighbors_recall_": MayLack(OrNone(Number(0))),
+}
+"""What is told of an approximate search."""
 
 _DEFAULTS = {"_has_twins": True, "_cells_for": None, "_on_demand": False}
 """What holds for a fit of an older version that does not say."""
@@ -49,6 +55,7 @@ class StoredEmbedding(StoredModel, PatchStage):
         "n_features_in_": Count(1),
         "feature_names_in_": MayLack(Words(("features",))),
         "n_neighbors_": OrNone(Count(1, "samples")),
+        **SEARCH_RULES,
         "n_connected_components_": Count(1, "samples"),
         "_has_twins": MayLack(Flag()),
         "_cells_for": MayLack(OrNone(Count(1, "samples"))),
@@ -67,6 +74,7 @@ class StoredEmbedding(StoredModel, PatchStage):
 
     def _make_again(self, sizes: Sizes) -> None:
         n = sizes["samples"]
+        self._default_search()
         if self.n_components >= n:
             raise FittedError(f"n_components={self.n_components} of {n} samples")
         check_neighborhoods(self, all_pairs=self._can_take_all_pairs)
@@ -84,6 +92,11 @@ class StoredEmbedding(StoredModel, PatchStage):
             self._make_patches_again()
         if self.n_features_in_ != features:
             raise FittedError(f"n_features_in_ must be {features}")
+
+    def _default_search(self) -> None:
+        """Older files do not say how an approximate search went."""
+        for name in SEARCH_RULES:
+            vars(self).setdefault(name, None)
 
     def _check_stored_count(self, n: int) -> None:
         """Refuse another number of neighbours than the parameter stands for."""
