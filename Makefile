@@ -1,6 +1,7 @@
 # make demo: embed wine with every method (a picture and a table)
 # make test: run the whole test suite
 # make sanitize: run the tests and a fuzzer with the loops in C under sanitizers
+# make steady: run the test suite RUNS times (10) beside a busy process
 # make lint: check style and types
 # make docs: build the documentation site, build/docs/index.html
 #
@@ -8,12 +9,13 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?= -n 2
+RUNS ?= 10
 
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: demo test sanitize lint docs clean
+.PHONY: demo test sanitize steady lint docs clean
 .NOTPARALLEL:
 
 demo: $(VENV)/.installed-plot
@@ -25,6 +27,9 @@ test: $(VENV)/.installed-dev
 # SANITIZE_ARGS: arguments of pytest, to run some tests only.
 sanitize: $(VENV)/.installed-dev
 	@$(BIN)/python benchmarks/sanitize.py $(SANITIZE_ARGS)
+
+steady: $(VENV)/.installed-dev
+	@.ci/steady $(RUNS)
 
 lint: $(VENV)/.installed-dev
 	@$(BIN)/ruff check .

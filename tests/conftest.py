@@ -15,8 +15,18 @@ os.environ["NUMBA_OPT"] = "0"
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import scale
+
+# The same examples in every run, however long a busy machine takes to make them.
+settings.register_profile(
+    "steady",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("steady")
 
 
 def parity5():

@@ -1,5 +1,6 @@
 """A cluster of two workers: the same bits as one machine, whoever dies on the way."""
 
+import gc
 import json
 import os
 import signal
@@ -319,6 +320,7 @@ class TestConnect:
         assert done.exit_code == 2
         assert done.output.count("\n") == 1
         assert "no Dask scheduler answers at 'tcp://127.0.0.1:9'" in done.output
+        gc.collect()  # what Dask leaves behind must not be found in a later test
 
     def test_a_scheduler_without_workers_is_told(self, monkeypatch):
         from dask.distributed import LocalCluster

@@ -142,7 +142,7 @@ def test_kl_is_positive_between_different_patches():
         assert (found >= 0).all()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
     m=st.integers(1, 4),
@@ -168,7 +168,7 @@ def test_small_divergences_keep_their_digits():
     np.testing.assert_allclose(found[0, 1], h**2 / 4 / (1 + h), rtol=1e-9)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data_=st.data())
 def test_kl_does_not_change_under_affine_maps_of_the_data(data_):
     seed = data_.draw(st.integers(0, 10_000), label="seed")
@@ -255,7 +255,7 @@ def test_both_paths_agree_on_the_patches_of_data(shrinkage, ridge):
     )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), r=st.integers(1, 6), extra=st.integers(0, 20))
 def test_the_factored_path_equals_the_dense_path_for_any_shape(seed, r, extra):
     factored, dense = factored_patches(n=4, r=r, m=r + extra, seed=seed)

@@ -210,7 +210,7 @@ def test_far_patches_are_far_and_not_infinite():
 # --- Axioms ---------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10_000), m=st.integers(1, 5))
 @pytest.mark.parametrize("name", EVERY)
 def test_divergences_are_symmetric_positive_and_zero_on_themselves(name, seed, m):
@@ -229,7 +229,7 @@ def test_equal_patches_overlap_exactly(name):
     )
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10_000),
     m=st.integers(1, 4),
@@ -242,7 +242,7 @@ def test_metrics_obey_the_triangle_inequality(name, seed, m, spread):
     assert (found <= detour + 1e-9 * found.max()).all()
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10_000), m=st.integers(1, 4))
 @pytest.mark.parametrize("name", AFFINE)
 def test_affine_maps_of_the_data_change_nothing(name, seed, m):
@@ -365,7 +365,7 @@ def both_forms(n=6, r=3, m=12, seed=0, noise=0.1):
     return factored, dense
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 10_000),
     r=st.integers(1, 4),

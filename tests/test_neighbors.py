@@ -142,7 +142,7 @@ def test_distances_are_those_of_the_neighbours(X):
     np.testing.assert_allclose(found.distances, expected, rtol=1e-12, atol=0)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_exact_search_equals_the_reference_on_any_small_lattice(data):
     n = data.draw(st.integers(2, 12), label="n")
@@ -529,7 +529,7 @@ def test_closest_pairs_equal_brute_force(X, block_bytes, monkeypatch):
             assert list(zip(row.tolist(), column.tolist(), strict=True)) == expected
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_closest_pairs_equal_brute_force_on_any_small_lattice(data):
     X = data.draw(arrays(float, (9, 2), elements=st.integers(-2, 2)))

@@ -16,7 +16,7 @@ import patchfold as pf
 from patchfold.exceptions import VanishingWeightsWarning
 
 over_estimators = pytest.mark.parametrize("name", ESTIMATORS)
-few = settings(max_examples=12, deadline=None, derandomize=True)
+few = settings(max_examples=12)
 
 UNITED = tuple(name for name in ESTIMATORS if name != "PatchPosterior")
 """Those that take all features in one unit, and know no axes."""
@@ -148,7 +148,7 @@ def test_batches_are_placed_as_in_one_piece(name, drawn, cut):
 
 
 @over_estimators
-@settings(max_examples=4, deadline=None, derandomize=True)
+@settings(max_examples=4)
 @given(drawn=sets(duplicates=True))
 def test_saved_models_place_samples_with_the_same_bits(name, drawn, tmp_path_factory):
     model = fit(name, drawn.X, drawn.y)

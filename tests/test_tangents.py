@@ -74,7 +74,7 @@ def test_a_plane_that_is_tilted_by_an_angle_has_that_angle():
         np.testing.assert_allclose(between[0, 1], expected, rtol=1e-6, atol=1e-15)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), q=st.integers(1, 4))
 def test_signs_order_and_basis_of_directions_do_not_matter(seed, q):
     rng = np.random.default_rng(seed)
