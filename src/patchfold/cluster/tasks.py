@@ -7,7 +7,10 @@ again, and with it the tasks that were not done: a result never depends on who m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import is_dataclass
 from typing import Any
+
+import numpy as np
 
 from ..exceptions import ClusterError
 from .connection import explain_deaths, require_dask
@@ -52,7 +55,7 @@ def run_tasks(
     for _ in range(ATTEMPTS if missing else 0):
         held = _send(client, shared)
         futures = {
-            client.submit(function, held, pieces[place], pure=False): place
+            client.submit(_call, function, held, pieces[place], pure=False): place
             for place in sorted(missing)
         }
         try:
@@ -82,9 +85,41 @@ def _send(client: Any, shared: Any) -> Any:
     """Let every worker hold an object."""
     try:
         # In a list: of a tuple, every element would be sent by itself.
-        return client.scatter([shared], broadcast=True, hash=False)[0]
+        return client.scatter([_Shared(shared)], broadcast=True, hash=False)[0]
     except (OSError, TimeoutError) as error:
         raise ClusterError(
             "the Dask scheduler does not answer any more, or has lost all its workers: "
             "start them again, then this."
         ) from error
+
+
+class _Shared:
+    """What all tasks need. Arrays that arrive at odd addresses are copied once.
+
+    Dask sends arrays one after another in one buffer. The loops in C read aligned
+    arrays only, and NumPy in their place would round differently.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.value = _aligned(state["value"])
+
+
+def _aligned(value: Any) -> Any:
+    """Return a value in which every array is aligned."""
+    if isinstance(value, np.ndarray):
+        return value if value.flags.aligned else value.copy()
+    if type(value) in (tuple, list):
+        return type(value)(map(_aligned, value))
+    if type(value) is dict:
+        return {key: _aligned(part) for key, part in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        for name, part in vars(value).items():
+            object.__setattr__(value, name, _aligned(part))  # just made: not shared yet
+    return value
+
+
+def _call(function: Callable[[Any, Any], Any], held: _Shared, piece: Any) -> Any:
+    return function(held.value, piece)
