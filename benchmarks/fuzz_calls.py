@@ -3,9 +3,9 @@
     python benchmarks/fuzz_calls.py [CASES] [FIRST]
 
 Cases are numbered, and the same number is always the same call, so what is found can be
-run again: `python benchmarks/fuzz_calls.py 1 NUMBER`. They run in a process of their own.
-A case fails if that dies, takes longer than a minute, returns NaN or infinity, warns of
-an overflow, or raises anything but a ValueError, a TypeError or an error of patchfold's
+run again: `python benchmarks/fuzz_calls.py 1 NUMBER`. They run in a process apart. A
+case fails if that dies, takes longer than five minutes, returns NaN or infinity, warns
+of an overflow, or raises anything but a ValueError, a TypeError or an error of patchfold's
 from its own checks or scikit-learn's. The exit status is 1 if one fails.
 """
 
@@ -31,8 +31,8 @@ import patchfold as pf
 from patchfold.dissimilarity import DISSIMILARITIES
 from patchfold.exceptions import MemoryBudgetError, PatchfoldWarning
 
-SECONDS = 60
-"""A case may take this long."""
+SECONDS = 300
+"""A case may take this long, on a machine that is busy: most take milliseconds."""
 
 OURS = ("patchfold", "sklearn/utils", "sklearn/base.py", "sklearn/model_selection")
 """Where an error may come from: our lines, or the checks of scikit-learn."""
@@ -249,11 +249,11 @@ def fit_and_place(rng: np.random.Generator) -> tuple[str, Callable[[], list[Any]
 
 def fit_matrix(rng: np.random.Generator) -> tuple[str, Callable[[], list[Any]]]:
     """Fit a model to odd dissimilarities."""
-    name, model = some_model(rng)
+    _, model = some_model(rng)
     if "dissimilarity" in model.get_params():
         model.set_params(dissimilarity="precomputed")
     kind, X = odd_array(rng)
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == float:
+    if type(X) is np.ndarray and X.ndim == 2 and X.dtype == float:
         with np.errstate(all="ignore"):
             D = cdist(X, X)
         how = int(rng.integers(4))
@@ -292,7 +292,7 @@ def score(rng: np.random.Generator) -> tuple[str, Callable[[], list[Any]]]:
             value for value in pf.metrics.evaluate(Z, y).values() if value == value
         ]
     if name == "local_topology_violations":
-        if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == float:
+        if type(X) is np.ndarray and X.ndim == 2 and X.dtype == float:
             with np.errstate(all="ignore"):
                 X = [np.tanh(X @ X.T), _damaged(rng, X @ X.T)][rng.integers(2)]
         return f"{name} on products of {kind} and {other}", lambda: [
@@ -365,10 +365,8 @@ def run_cases(first: int, last: int) -> None:
             last_frame = traceback.extract_tb(error.__traceback__)[-1]
             notes = " ".join(getattr(error, "__notes__", ()))
             where = f"{Path(last_frame.filename).name}:{last_frame.lineno}"
-            text = " ".join(
-                f"{type(error).__name__}: {error} [{where}] {notes}".split()
-            )
-            print("failed", text[:600], flush=True)
+            text = f"{type(error).__name__}: {error} [{where}] {notes}"
+            print("failed", " ".join(text.split())[:600], flush=True)
 
 
 def watch(first: int, last: int) -> list[str]:

@@ -1,10 +1,10 @@
-"""Run tests with the loops in C built by the address and undefined-behaviour sanitizers.
+"""Run tests with the loops in C built by sanitizers: of addresses, and of behaviour.
 
     python benchmarks/sanitize.py [ARGUMENTS OF PYTEST]
 
 `make sanitize` does that. Without arguments the whole suite runs but for what is left
-out below, and then the fuzzer of public calls. What a sanitizer finds ends the run. The
-package is copied to build/sanitized and compiled there by cc, which must be GCC or Clang
+out below, and then the fuzzer of public calls. What a sanitizer finds ends the run.
+The package is copied to build/sanitized and compiled there by cc, which must be GCC
 with its sanitizers; nothing else is touched.
 """
 
@@ -65,7 +65,7 @@ def library(name: str) -> str:
 
 
 def main() -> int:
-    """Build, and run pytest and the fuzzer; returns the exit status of the first to fail."""
+    """Build, and run pytest and the fuzzer; returns the status of the first to fail."""
     build()
     loaded = " ".join(library(name) for name in ("libasan.so", "libubsan.so"))
     environment = {

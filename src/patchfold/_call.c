@@ -250,10 +250,15 @@ void *scratch(Call *call, Py_ssize_t a, Py_ssize_t b, size_t item)
     return room;
 }
 
+/* Where there is a clock that is read faster, it is exact enough. */
 static double seconds(void)
 {
     struct timespec now;
+#ifdef CLOCK_MONOTONIC_COARSE
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+#else
     timespec_get(&now, TIME_UTC);
+#endif
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 

@@ -86,16 +86,9 @@ static Outcome paths_from(Call *call, const Graph *graph, int32_t source, Heap *
     for (Py_ssize_t popped = 1; heap->size > 0; popped++) {
         Entry nearest = pop(heap);
         int32_t start = indptr[nearest.node], stop = indptr[nearest.node + 1];
-        int is_valid = 1;
         /* Asked for together, and not each when the branch before it is decided. */
-        for (int32_t e = start; e < stop; e++) {
-            is_valid &= (uint32_t)indices[e] < (uint32_t)graph->n && lengths[e] >= 0;
+        for (int32_t e = start; e < stop; e++)
             __builtin_prefetch(found + indices[e]);
-        }
-        if (!is_valid)
-            return refuse(call, BAD_VALUE,
-                          "an edge ends outside of the graph, or its length is not a "
-                          "number >= 0");
         if (popped % POPPED == 0 && is_interrupted(call))
             return INTERRUPTED;
         if (heap->size > 0) { /* the edges of who is likely to be next */
@@ -119,6 +112,16 @@ static Outcome paths_from(Call *call, const Graph *graph, int32_t source, Heap *
     return DONE;
 }
 
+/* Whether no length is negative or NaN: such paths would have no end. */
+EVERY_PROCESSOR
+static int are_lengths(const double *lengths, Py_ssize_t count)
+{
+    int are_all = 1;
+    for (Py_ssize_t e = 0; e < count; e++)
+        are_all &= lengths[e] >= 0;
+    return are_all;
+}
+
 static Outcome find_paths(Call *call)
 {
     Graph graph = {call->at[0], call->at[1], call->at[2], SIZE('n')};
@@ -128,7 +131,10 @@ static Outcome find_paths(Call *call)
                  scratch(call, graph.n, 1, sizeof(int32_t)), 0};
     if (heap.entries == NULL || heap.place == NULL)
         return NO_MEMORY;
-    Outcome outcome = check_pointers(call, graph.indptr, 0, graph.n, SIZE('e'));
+    Outcome outcome = check_rows(call, graph.indptr, graph.indices, 0, graph.n,
+                                 SIZE('e'), graph.n);
+    if (outcome == DONE && !are_lengths(graph.lengths, graph.indptr[graph.n]))
+        outcome = refuse(call, BAD_VALUE, "a length is not a number >= 0");
     for (Py_ssize_t s = 0; outcome == DONE && s < SIZE('s'); s++)
         outcome = is_interrupted(call) ? INTERRUPTED
                                        : paths_from(call, &graph, sources[s], &heap,

@@ -4,11 +4,11 @@ Each function says in NumPy or SciPy what it computes; that is what runs without
 compiler, and what the tests hold the C against, to rounding and but for the choice
 among ties. All release Python's lock.
 
-The loops check their arguments themselves, as they declare them (`_loops.h`): the types,
-that arrays are contiguous, sizes against each other, and the range of indices. What does
-not fit is a ValueError or an IndexError that names the loop and the argument. A wrapper
-passes arrays as they are, made readable by `as_kind` and `parts_of`, and has NumPy do
-what `is_plain` and `can_read` say the loops cannot read.
+The loops check their arguments themselves, as they declare them (`_loops.h`): types,
+that arrays are contiguous, sizes against each other, and the range of indices. What
+does not fit is a ValueError or an IndexError that names the loop and the argument. A
+wrapper passes arrays as they are, made readable by `as_kind` and `parts_of`, and has
+NumPy do what `is_plain` and `can_read` say the loops cannot read.
 """
 
 from __future__ import annotations

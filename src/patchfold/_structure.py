@@ -32,8 +32,8 @@ def check_structure(D: Any, name: str = "X") -> None:
         wrong = look.get(D.format, _wrong_parts)(D)
     if wrong:
         raise ValueError(
-            f"{name} is not a valid sparse matrix: {wrong}. Build it anew, for example with "
-            "scipy.sparse.coo_array((values, (rows, columns)), shape=(n, n))."
+            f"{name} is not a valid sparse matrix: {wrong}. Build it anew, for example "
+            "with scipy.sparse.coo_array((values, (rows, columns)), shape=(n, n))."
         )
 
 

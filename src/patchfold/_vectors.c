@@ -2,7 +2,7 @@
 
 #include "_loops.h"
 
-#define ROWS 256 /* of a sparse matrix, whose indices are checked right before use */
+#define ROWS 1024 /* of a sparse matrix, whose indices are checked right before use */
 
 /* Whether rows are some of the matrix, and vectors come in eights. */
 static Outcome check_block(Call *call)
@@ -65,9 +65,9 @@ typedef float EightFloats __attribute__((vector_size(32), aligned(4)));
 INLINE void recur_ahead(const int32_t *indptr, const int32_t *indices, const float *data,
                         const EightFloats *now, EightFloats *before,
                         const EightFloats *added, const EightFloats *weights,
-                        Py_ssize_t width, Py_ssize_t start, Py_ssize_t stop, int32_t ahead)
+                        Py_ssize_t width, Py_ssize_t start, Py_ssize_t stop,
+                        int32_t end, int32_t ahead)
 {
-    int32_t end = indptr[stop] - 1;
     for (Py_ssize_t i = start; i < stop; i++)
         for (Py_ssize_t v = 0; v < width; v++) {
             EightFloats sum = {0};
@@ -89,7 +89,7 @@ EVERY_PROCESSOR
 static void recur_rows(const int32_t *indptr, const int32_t *indices, const float *data,
                        const float *now, float *before, const float *added,
                        const float *weights, Py_ssize_t width, Py_ssize_t start,
-                       Py_ssize_t stop, int is_much)
+                       Py_ssize_t stop, int32_t end, int is_much)
 {
     const EightFloats *vectors = (const EightFloats *)now;
     const EightFloats *others = (const EightFloats *)added;
@@ -97,10 +97,10 @@ static void recur_rows(const int32_t *indptr, const int32_t *indices, const floa
     EightFloats *out = (EightFloats *)before;
     if (is_much)
         recur_ahead(indptr, indices, data, vectors, out, others, columns, width, start,
-                    stop, FETCHED);
+                    stop, end, FETCHED);
     else
         recur_ahead(indptr, indices, data, vectors, out, others, columns, width, start,
-                    stop, 0);
+                    stop, end, 0);
 }
 
 static Outcome recur_all(Call *call)
@@ -108,13 +108,15 @@ static Outcome recur_all(Call *call)
     const int32_t *indptr = call->at[0], *indices = call->at[1];
     Py_ssize_t width = SIZE('w') / N_DOUBLES, n = SIZE('n');
     Outcome outcome = check_block(call);
+    if (outcome == DONE) /* entries are fetched beyond those that are checked */
+        outcome = check_pointers(call, indptr, SIZE('s'), SIZE('t'), SIZE('e'));
     for (Py_ssize_t first = SIZE('s'); outcome == DONE && first < SIZE('t');) {
         Py_ssize_t last = first + ROWS < SIZE('t') ? first + ROWS : SIZE('t');
         outcome = check_rows(call, indptr, indices, first, last, SIZE('e'), n);
         if (outcome == DONE)
             recur_rows(indptr, indices, call->at[2], call->at[3], call->at[4],
                        call->at[5], call->at[6], width, first, last,
-                       n * SIZE('w') > MUCH);
+                       indptr[SIZE('t')] - 1, n * SIZE('w') > MUCH);
         first = last;
         if (is_interrupted(call))
             outcome = INTERRUPTED;
