@@ -5,8 +5,8 @@
 Cases are numbered, and the same number is always the same call, so what is found can be
 run again: `python benchmarks/fuzz_calls.py 1 NUMBER`. They run in a process apart. A
 case fails if that dies, takes longer than five minutes, returns NaN or infinity, warns
-of an overflow, or raises anything but a ValueError, a TypeError or an error of patchfold's
-from its own checks or scikit-learn's. The exit status is 1 if one fails.
+of an overflow, or raises anything but a ValueError, a TypeError or an error of ours,
+from our checks or scikit-learn's. The exit status is 1 if one fails.
 """
 
 from __future__ import annotations
