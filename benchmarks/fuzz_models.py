@@ -40,11 +40,14 @@ from patchfold.embedding import embed_table, load_pipeline
 from patchfold.persistence import ModelFileError, save_model
 from patchfold.tabular import match_columns
 
-BATCH = 250
+BATCH = 1000
 """Cases of one child process."""
 
 SECONDS = 30.0
 """Most time that one case may take."""
+
+OLD_FILES = Path(__file__).parent.parent / "tests" / "model_files_1.zip"
+"""Files of format 1."""
 
 MEMORY = 6 * 2**30
 """Address space of a child, in bytes."""
@@ -102,6 +105,9 @@ def models() -> dict[str, bytes]:
             )
             save_model(done.pipeline, path, **done.about)
             found[f"embed {categories}"] = path.read_bytes()
+    with zipfile.ZipFile(OLD_FILES) as archive:
+        for name in ("cauchy", "cluster", "elap", "isomap_landmarks", "posterior"):
+            found[f"old {name}"] = archive.read(f"{name}.skops")
     return found
 
 
@@ -170,12 +176,25 @@ def _arrays(parts: Parts) -> list[str]:
 
 
 def _change_numbers(parts: Parts, draw: random.Random) -> None:
-    """Replace some numbers of an array."""
-    name = draw.choice(_arrays(parts))
+    """Replace some numbers of an array, or of a sparse matrix."""
+    name = draw.choice([name for name in parts if name.endswith((".npy", ".npz"))])
     array = _loaded(parts[name])
-    if array is None or not array.size:
+    if name.endswith(".npz") and array is not None:
+        arrays = array
+        key = draw.choice(["indices", "indptr", "data", "shape"])
+        _replace(arrays.get(key, np.empty(0)), draw)
+        buffer = io.BytesIO()
+        np.savez(buffer, **arrays)
+        parts[name] = buffer.getvalue()
+    elif array is not None:
+        _replace(array, draw)
+        parts[name] = _saved(array)
+
+
+def _replace(array: np.ndarray, draw: random.Random) -> None:
+    """Replace some numbers of an array in place."""
+    if not array.size:
         return
-    array = array.copy()
     for _ in range(draw.choice([1, 1, 2, array.size])):
         value = draw.choice([v for v in VALUES if isinstance(v, int | float)])
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -184,12 +203,11 @@ def _change_numbers(parts: Parts, draw: random.Random) -> None:
                 array.flat[draw.randrange(array.size)] = value
             except (ValueError, OverflowError):
                 return
-    parts[name] = _saved(array)
 
 
 def _change_bytes(parts: Parts, draw: random.Random) -> None:
     """Replace some bytes of an array, of its header too."""
-    name = draw.choice(_arrays(parts))
+    name = draw.choice([name for name in parts if name.endswith((".npy", ".npz"))])
     content = bytearray(parts[name])
     for _ in range(draw.randrange(1, 9)):
         content[draw.randrange(len(content))] = draw.randrange(256)
@@ -294,8 +312,10 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def _loaded(content: bytes) -> Any:
+    """Return an array, or the arrays of a sparse matrix; None if they are damaged."""
     try:
-        return np.load(io.BytesIO(content), allow_pickle=False)
+        found = np.load(io.BytesIO(content), allow_pickle=False)
+        return found if isinstance(found, np.ndarray) else dict(found)
     except Exception:
         return None
 
@@ -442,7 +462,9 @@ def main() -> int:
         return 0
     ended: Counter[str] = Counter()
     stop = chosen.first + chosen.cases
+    start = time.monotonic()
     for first in range(chosen.first, stop, BATCH):
+        print(f"case {first}, {time.monotonic() - start:.0f} s", flush=True)
         last = min(first + BATCH, stop)
         for outcome in run_batch(first, last, chosen.seed, chosen.found):
             ended[outcome] += 1

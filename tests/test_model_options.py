@@ -136,7 +136,8 @@ def test_files_of_format_1_place_samples_as_they_did(name, tmp_path):
     assert about["format"] == 1
     queries = about["queries"]
     if isinstance(queries, dict):
-        queries, _ = match_columns(pd.DataFrame(queries), model["columns"])
+        table = pd.DataFrame(queries).replace({None: np.nan})
+        queries, _ = match_columns(table, model["columns"])
     placed = model.transform(
         np.array(queries) if isinstance(queries, list) else queries
     )

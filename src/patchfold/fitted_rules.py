@@ -118,8 +118,8 @@ class Numbers(_Array):
     any_value: bool = False
 
     def pack(self, value: Any) -> Any:
-        """Return the array as it is."""
-        return value
+        """Return the array in double precision; that of a tensor may be single."""
+        return in_double_precision(value)
 
     def unpack(self, name: str, value: Any, sizes: Sizes) -> np.ndarray:
         """Check the array."""
@@ -129,6 +129,12 @@ class Numbers(_Array):
         if not self.any_value:
             check_finite(name, array, self.low, self.high)
         return array
+
+
+def in_double_precision(value: Any) -> Any:
+    """Return an array of floats in double precision, anything else as it is."""
+    is_float = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    return value.astype(np.float64, copy=False) if is_float else value
 
 
 def check_finite(
@@ -358,7 +364,11 @@ class Matrix:
             right = column > row
             counts = np.bincount(row[right], minlength=counts.size)
             column, data = column[right], data[right]
-        return {"counts": narrow(counts), "columns": narrow(column), "values": data}
+        return {
+            "counts": narrow(counts),
+            "columns": narrow(column),
+            "values": in_double_precision(data),
+        }
 
     def unpack(self, name: str, value: Any, sizes: Sizes) -> Any:
         """Check the parts, and return the matrix."""

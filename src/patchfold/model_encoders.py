@@ -62,6 +62,10 @@ ENCODERS: dict[str, frozenset[str]] = {
 """Full names of the encoders that are read, and the attributes that are. Those before
 the fit (`transformers`) are not: they follow from those after it."""
 
+LEFT_OUT = "sklearn.compose._column_transformer._RemainderColsList"
+"""What has the columns that an encoder leaves out, in scikit-learn 1.6. They follow
+from the others, so no attribute is read of it."""
+
 
 def remake(encoder: Any) -> Any:
     """Return an encoder that knows what the given one learned.
@@ -95,14 +99,12 @@ def remake(encoder: Any) -> Any:
 
 
 def _new(encoder: Any, **changed: Any) -> Any:
-    """Return an unfitted encoder with the same parameters."""
-    state = {**vars(encoder), **changed}
-    chosen = {}
-    for name in parameters_of(type(encoder)):
-        if name not in state:
-            raise FittedError(f"{name} is missing")
-        chosen[name] = state[name]
-    return type(encoder)(**chosen)
+    """Return an unfitted encoder with the same parameters.
+
+    Those that the version that wrote the file did not have are left at their defaults.
+    """
+    state, names = {**vars(encoder), **changed}, parameters_of(type(encoder))
+    return type(encoder)(**{name: state[name] for name in names if name in state})
 
 
 def _require(encoder: Any, **wanted: Any) -> None:
@@ -234,7 +236,7 @@ def _columns(encoder: ColumnTransformer) -> ColumnTransformer:
             raise FittedError(f"{name} has columns that are not known")
         row.update(zip(listed, _row_of(made, len(columns)), strict=True))
         parts.append((name, FrozenEstimator(made), columns))
-    talks = vars(encoder).get("verbose")
+    talks = vars(encoder).get("verbose", False)
     if type(talks) is not bool:
         raise FittedError("verbose must be True or False")
     fitted = _new(encoder, transformers=parts, verbose=False)

@@ -36,10 +36,7 @@ _SCALARS = (
 _NUMPY = frozenset(f"numpy.{name}" for name in _SCALARS)
 _PLAIN: dict[str, frozenset[str]] = {
     "DictNode": frozenset({"builtins.dict"}),
-    "ListNode": frozenset(
-        # The second has the columns that an encoder leaves out, in scikit-learn 1.6.
-        {"builtins.list", "sklearn.compose._column_transformer._RemainderColsList"}
-    ),
+    "ListNode": frozenset({"builtins.list"}),
     "TupleNode": frozenset({"builtins.tuple"}),
     "SliceNode": frozenset({"builtins.slice"}),
     "JsonNode": frozenset({"builtins.str"}),

@@ -33,7 +33,7 @@ from .estimators import (
 from .estimators._stored import FITTED, StoredModel, saving
 from .fitted_rules import FittedError
 from .model_archive import PartError, read_parts
-from .model_encoders import ENCODERS, remake
+from .model_encoders import ENCODERS, LEFT_OUT, remake
 from .model_format_1 import (
     OLD_ATTRIBUTES,
     OLD_NAMES,
@@ -214,7 +214,7 @@ def _complete(value: Any, trusted: Collection[str], written: int) -> Any:
 
 def _classes(written: int, trusted: Collection[str]) -> dict[str, Collection[str]]:
     """Return the classes of objects that a file may hold, and their attributes."""
-    classes: dict[str, Collection[str]] = dict(ENCODERS)
+    classes: dict[str, Collection[str]] = {**ENCODERS, LEFT_OUT: ()}
     for kind in _ESTIMATORS:
         fitted = {FITTED}
         if written == 1:
