@@ -248,7 +248,22 @@ class TestDamage:
         with pytest.raises(ModelFileError, match="damaged"):
             about_model(path)
 
-    @pytest.mark.parametrize("note", ["[]", "{}", '{"format": "x"}', "1", "null", ""])
+    @pytest.mark.parametrize(
+        "note",
+        [
+            *("[]", "{}", '{"format": "x"}', "1", "null", "", "NaN"),
+            '{"format": null, "version": "0.1"}',
+            '{"format": 1, "version": null}',
+            '{"format": 1}',
+            '{"format": true, "version": "0.1"}',
+            '{"format": NaN, "version": "0.1"}',
+            '{"format": 1e999, "version": "0.1"}',
+            '{"format": -1, "version": "0.1"}',
+            '{"format": 2, "version": "0.' + "1" * 9999 + '"}',
+            '{"format": ' + "1" * 9999 + ', "version": "0.1"}',
+            '{"format": 2, "version": ["0", "1"]}',
+        ],
+    )
     def test_a_note_of_another_kind_is_refused(self, saved, note):
         _, path = saved
         rewrite(path, patchfold=note)
