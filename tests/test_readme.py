@@ -113,6 +113,7 @@ def check_pip(words):
     if words[1] == "--no-deps":  # the page of Embedding Atlas, in the versions we know
         assert words[2] == f"embedding-atlas{PAGE_VERSIONS}"
         assert words[2] in project["optional-dependencies"]["view"]
+        assert f'"{words[2]}"' in (ROOT / "Makefile").read_text("utf-8")
         return
     for word in words[1:]:
         assert word.startswith((".", "-e"))
