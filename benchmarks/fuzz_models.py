@@ -28,6 +28,7 @@ import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -142,7 +143,9 @@ def mutate(data: bytes, draw: random.Random) -> bytes:
         return _flip(data, draw)
     parts = read_parts(data)
     for _ in range(1 + int(draw.expovariate(1.5))):
-        draw.choices(CHANGES, [5, 2, 3, 6, 5, 1])[0](parts, draw)
+        change = draw.choices(CHANGES, [5, 2, 3, 6, 5, 1])[0]
+        with suppress(LookupError, TypeError, ValueError, AttributeError):
+            change(parts, draw)  # those before may have left nothing to change
     listed = list(parts.items())
     if draw.random() < 0.02:
         listed = _rearranged(listed, draw)
