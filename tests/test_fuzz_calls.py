@@ -27,7 +27,7 @@ def test_odd_arrays_are_embedded_or_refused(fuzzer, first):
     assert ends == {"finite", "refused"}
 
 
-@pytest.mark.parametrize("number", [241, 973, 1216, 1228, 1262])
+@pytest.mark.parametrize("number", [241, 973, 1216, 1228, 1262, 5146])
 def test_what_the_fuzzer_found_once_is_not_found_again(fuzzer, number):
     assert fuzzer.run_case(number) in ("finite", "refused")
 

@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 from ._blocks import map_ahead
 from ._homes import is_tensor
 from ._types import EdgeValues, Neighborhoods, Pairs
+from ._validation import check_magnitude
 from .neighbors import choose_search, find_neighbors, resolve_n_neighbors
 
 Model = TypeVar("Model", bound=Any)
@@ -93,6 +94,7 @@ def fit_sweep(
             yield clone(estimator).set_params(n_neighbors=size).fit(X, y)
         return
     samples = check_array(X, dtype=np.float64, ensure_min_samples=2)
+    check_magnitude(samples)
     n = samples.shape[0]
     counts = sorted({min(resolve_n_neighbors(size, n), n - 1) for size in sizes})
     n_jobs = estimator.n_jobs
