@@ -22,7 +22,7 @@ import numpy as np
 from patchfold.neighbors import choose_search, find_neighbors, find_query_neighbors
 
 N_NEIGHBORS = 15
-N_QUERIES = 500
+N_QUERIES = 2000
 REPEATS = 3
 
 Maker = Callable[[int, np.random.Generator], np.ndarray]

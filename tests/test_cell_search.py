@@ -6,7 +6,9 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import skops.io
+from scipy.spatial.distance import cdist
 from sklearn.datasets import make_swiss_roll
+from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
 from patchfold import _kmeans, cell_building, cell_search, neighbors
@@ -183,6 +185,113 @@ def test_auto_is_exact_for_few_samples_and_for_many_neighbours(monkeypatch):
     assert choose_search("exact", X, K) is None
 
 
+# --- Row by row -----------------------------------------------------------------------
+
+
+def clumps(rng):
+    X = rng.normal(size=(3000, 5))
+    X[:600] = np.repeat(X[:10], 60, axis=0) + 1e-9 * rng.normal(size=(600, 5))
+    return X
+
+
+def only_clumps(rng):
+    middles = np.repeat(rng.normal(size=(50, 4)), 60, axis=0)
+    return middles + 1e-9 * rng.normal(size=middles.shape)
+
+
+def scales(rng):
+    which = rng.integers(0, 8, 3000)
+    middles = 3 * rng.normal(size=(8, 6))
+    return middles[which] + 10.0 ** (which - 7)[:, None] * rng.normal(size=(3000, 6))
+
+
+def outliers(rng):
+    X = rng.normal(size=(3000, 5))
+    X[:30] *= 10.0 ** np.linspace(1, 9, 30)[:, None]
+    return X
+
+
+def heavy_tails(rng):
+    return rng.standard_cauchy((3000, 5))
+
+
+def halo(rng):
+    X = rng.normal(size=(3000, 6))
+    X[1500:] *= 0.01
+    X[:60] *= 5
+    return X
+
+
+def integers(rng):
+    return rng.integers(0, 8, (3000, 4)).astype(float)
+
+
+def bits(rng):
+    return rng.integers(0, 2, (3000, 14)).astype(float)
+
+
+def repeated(rng):
+    return np.repeat(rng.normal(size=(1000, 8)), 3, axis=0)
+
+
+ROWS = [
+    clumps,
+    only_clumps,
+    scales,
+    outliers,
+    heavy_tails,
+    halo,
+    integers,
+    bits,
+    repeated,
+]
+over_rows = pytest.mark.parametrize("make", ROWS)
+
+
+def worst_share(found, exact):
+    """Return the share found by the worst 1 % of rows; ties with the K-th are hits."""
+    hits = found.distances <= exact.distances[:, -1:] * (1 + 1e-9)
+    return np.sort(hits.mean(axis=1))[: -(-len(hits) // 100)].mean()
+
+
+@over_rows
+def test_the_worst_rows_find_nine_of_ten_neighbours(make):
+    X = make(np.random.default_rng(0))
+    cells = build_cells(X, K)
+    assert cells is not None
+    found = find_neighbors(X, K, algorithm=cells)
+    assert worst_share(found, find_neighbors(X, K, algorithm="exact")) >= 0.9
+    assert cells.recall >= 0.97
+
+
+@over_rows
+def test_so_do_new_samples(make):
+    X = np.random.default_rng(1).permutation(make(np.random.default_rng(0)))
+    queries, X = X[:300], X[300:]
+    far = queries + 30 * X.std(axis=0)
+    cells = build_cells(X, K)
+    for asked in (queries, far):
+        found = find_query_neighbors(asked, X, K, search=cells)
+        assert worst_share(found, find_query_neighbors(asked, X, K)) >= 0.85
+
+
+def test_rows_finer_than_single_precision_are_found_exactly():
+    X = clumps(np.random.default_rng(0))
+    found = find_neighbors(X, K, algorithm="approximate")
+    exact = find_neighbors(X, K, algorithm="exact")
+    np.testing.assert_array_equal(found.indices[:600], exact.indices[:600])
+
+
+@pytest.mark.parametrize("make", [clumps, outliers, bits])
+def test_a_row_finds_the_same_whoever_is_searched_with_it(make):
+    X = make(np.random.default_rng(0))
+    cells, some = build_cells(X, K), np.arange(0, 3000, 7)
+    alone = find_query_neighbors(X[some], X, K, search=cells, own=some)
+    together = find_neighbors(X, K, algorithm=cells, n_jobs=2)
+    np.testing.assert_array_equal(alone.indices, together.indices[some])
+    np.testing.assert_array_equal(alone.distances, together.distances[some])
+
+
 @pytest.fixture(scope="module")
 def model():
     settings = {"kernel_width": "auto", "neighbors_algorithm": "approximate"}
@@ -192,6 +301,22 @@ def model():
 def test_training_samples_keep_their_places(model):
     placed = model.transform(roll(1200))
     np.testing.assert_allclose(placed, model.embedding_, atol=1e-12)
+
+
+def test_a_model_tells_how_its_neighbours_were_searched(model):
+    assert 1 <= model.n_probes_ <= 1200
+    assert 0.97 <= model.neighbors_recall_ <= 1
+    X = roll(200)
+    for settings in (
+        {"n_neighbors": K},
+        {"n_neighbors": None, "radius": 5.0},
+        {"n_neighbors": K, "neighbors_algorithm": KNeighborsTransformer()},
+    ):
+        exact = pf.PatchIsomap(**settings).fit(X)
+        assert exact.n_probes_ is None
+        assert exact.neighbors_recall_ is None
+    known = pf.PatchIsomap(n_neighbors=K, dissimilarity="precomputed")
+    assert known.fit(cdist(X, X)).n_probes_ is None
 
 
 def test_a_model_with_cells_survives_pickle_and_skops(model):

@@ -131,7 +131,7 @@ def _choose_probes(
         cost = inside * n_probes + (1 - inside) * n_cells
         costs.append((cost, n_probes, reach))
     _, n_probes, reach = min(costs)
-    return n_probes, reach
+    return min(n_probes + 1, n_cells), reach  # one more: the sampled rows are few
 
 
 def _fewest(needed: np.ndarray, n_sampled: int, n_cells: int) -> int:
