@@ -113,7 +113,9 @@ def _cells_needed(
 
     Any samples as near as the K-th will do.
     """
-    rank = np.argsort(np.argsort(to_centers(points, centers), axis=1), axis=1)
+    order = np.argsort(to_centers(points, centers), axis=1)
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.arange(order.shape[1])[None], axis=1)
     needed = np.take_along_axis(rank, label[true.indices], axis=1) + 1
     last = AS_NEAR * true.distances[:, n_neighbors - 1, None]
     needed[true.distances > last] = centers.shape[0] + 1
