@@ -262,6 +262,7 @@ class TestDamage:
             '{"format": 2, "version": "0.' + "1" * 9999 + '"}',
             '{"format": ' + "1" * 9999 + ', "version": "0.1"}',
             '{"format": 2, "version": ["0", "1"]}',
+            '{"format": 2, "version": "99.0.\\n"}',
         ],
     )
     def test_a_note_of_another_kind_is_refused(self, saved, note):

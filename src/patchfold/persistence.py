@@ -63,6 +63,7 @@ _ESTIMATORS: tuple[type[StoredModel], ...] = (
 _LONGEST = 1000
 """Most letters of a reason in an error message."""
 
+_VERSION = r"\d{1,9}\.\d{1,9}(\.[\w.+-]{0,40})?"
 _NOTE, _SCHEMA = "patchfold.json", "schema.json"
 _PROTOCOL = 2
 """The oldest layout of skops that patchfold has written."""
@@ -319,7 +320,7 @@ def _written_by(note: Any) -> tuple[int, tuple[int, ...]]:
     written, version = note.get("format"), note.get("version")
     if type(written) is not int or written < 1:
         raise PartError(f"{_NOTE} has the format {str(written)[:20]!r}")
-    if not isinstance(version, str) or not re.match(r"\d{1,9}\.\d{1,9}(\.|$)", version):
+    if not isinstance(version, str) or not re.fullmatch(_VERSION, version):
         raise PartError(f"{_NOTE} has the version {str(version)[:20]!r}")
     return written, _release(version)
 
