@@ -1,6 +1,5 @@
 """`patchfold view`: the table Embedding Atlas is given, and what is refused."""
 
-import importlib.util
 
 import numpy as np
 import pandas as pd
@@ -95,12 +94,9 @@ def test_who_watches_is_told_what_is_made(files):
     assert begun == [("columns", 0, 2), ("neighbours", 1, 2)]
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("embedding_atlas") is not None,
-    reason="Embedding Atlas is installed: there is nothing to refuse",
-)
-def test_a_missing_package_is_named_in_one_line(files):
+def test_a_missing_package_is_named_in_one_line(files, monkeypatch):
     folder, _, _ = files
+    monkeypatch.setattr("patchfold.atlas.importlib.util.find_spec", lambda name: None)
     done = CliRunner().invoke(app, ["view", str(folder / "e.csv")])
     assert done.exit_code == 2
     assert 'pip install "patchfold[view]"' in done.output

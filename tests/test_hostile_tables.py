@@ -65,7 +65,7 @@ HOSTILE = {
     "comma.arff": ("@attribute a string\n@data\n'x, y\n", "line 3 has 2 cells"),
     "behind.arff": ("@attribute a {b, c} d\n@data\nb\n", "list of different levels"),
     "never.arff": ("@attribute a {b, c\n@data\nb\n", "list of different levels"),
-    "when.arff": ("@attribute a date QQ\n@data\n1\n", "declare them as string"),
+    "when.arff": ("@attribute a date QQ\n@data\n1\n", "declare it as string"),
     "sparse.arff": (HEAD + "@data\n{0 1}\n", "its rows are sparse"),
     "quote.arff": ("@attribute " + "'" * 300_000 + "\n@data\n", "without a name"),
     "open.arff": ("@attribute '" + r"\'" * 300_000 + "\n@data\n", "without a name"),
