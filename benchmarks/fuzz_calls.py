@@ -384,7 +384,7 @@ def watch(first: int, last: int) -> list[str]:
             assert child.stdout is not None
             with selectors.DefaultSelector() as ready:
                 ready.register(child.stdout, selectors.EVENT_READ)
-                number, is_late = first - 1, False
+                number, is_late = first, False
                 while True:
                     if not ready.select(SECONDS):
                         is_late = True
