@@ -16,6 +16,7 @@ setup(
                     "vectors",
                     "search",
                     "divergence",
+                    "field",
                 )
             ],
             depends=["src/patchfold/_loops.h"],

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
-from sklearn.datasets import load_wine, make_s_curve
+from sklearn.datasets import load_digits, load_wine, make_s_curve
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import scale
 
@@ -184,6 +184,42 @@ def posterior() -> Figure:
     )
 
 
+def cauchy_map() -> Figure:
+    """Return CauchyMap: digits, the same more separated, and held-out digits."""
+    digits = load_digits()
+    X, Y = digits.data[:1000:2], digits.target[:1000:2]
+    plain, apart = (pf.CauchyMap(separation=s).fit(X) for s in (0.0, 1.0))
+    placed = plain.transform(digits.data[1:1000:2])
+
+    def panel(embedding: np.ndarray, title: str, labels: np.ndarray) -> Panel:
+        names = [str(label) for label in labels]
+        return lambda ax: plot_embedding(embedding, names, ax=ax, title=title)
+
+    return draw_row(
+        [
+            panel(plain.embedding_, "Digits", Y),
+            panel(apart.embedding_, "Digits, separation=1", Y),
+            panel(placed, "Held-out digits", digits.target[1:1000:2]),
+        ]
+    )
+
+
+def cauchy_map_labels() -> Figure:
+    """Return CauchyMap of wine: without labels, with labels, with shuffled labels."""
+    shuffled = np.random.default_rng(0).permutation(Y)
+    return draw_row(
+        [
+            wine(pf.CauchyMap().fit_transform(X), "Wine, no labels"),
+            wine(pf.CauchyMap().fit_transform(X, Y), "With labels"),
+            wine(
+                pf.CauchyMap().fit_transform(X, shuffled),
+                "Shuffled labels, training",
+                labels=shuffled,
+            ),
+        ]
+    )
+
+
 def projection() -> Figure:
     """Return PatchProjection: wine beside PCA, and what the columns say."""
     model = pf.PatchProjection(n_neighbors=20).fit(X)
@@ -216,6 +252,8 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "cauchy": cauchy,
     "posterior": posterior,
     "projection": projection,
+    "cauchy_map": cauchy_map,
+    "cauchy_map_labels": cauchy_map_labels,
 }
 
 

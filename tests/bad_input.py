@@ -31,8 +31,9 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
     "CauchyEmbedding": pf.CauchyEmbedding,
     "PatchProjection": pf.PatchProjection,
     "PatchPosterior": pf.PatchPosterior,
+    "CauchyMap": pf.CauchyMap,
 }
-SUPERVISED = ("klap", "PatchPosterior")
+SUPERVISED = ("klap", "PatchPosterior", "CauchyMap")
 """Those that read `y`; the others ignore it."""
 
 GRAPHS = tuple(name for name in ESTIMATORS if name != "PatchPosterior")
@@ -140,7 +141,13 @@ SAMPLES = [
         error=("1 sample", "minimum of 2"),
         differs={"PatchPosterior": ("two classes", "1 class")},
     ),
-    Case("two samples", X[::30], y[::30], error=FEW, differs={"PatchPosterior": ()}),
+    Case(
+        "two samples",
+        X[::30],
+        y[::30],
+        error=FEW,
+        differs={"PatchPosterior": (), "CauchyMap": ()},
+    ),
     Case("three samples", X[::20], y[::20]),
     Case("one feature", X[:, :1], differs=NO_SPREAD),
     Case("no features", X[:, :0], error=("0 feature",)),
@@ -272,9 +279,12 @@ PARAMETERS = [
             f"{name}={value!r}",
             params={name: value},
             error=(name, repr(value)),
-            ignored_by=("klap", "PatchPosterior"),
+            ignored_by=("klap", "PatchPosterior", *others),
         )
-        for name, value in (("radius", -1.0), ("dissimilarity", "bures"))
+        for name, value, *others in (
+            ("radius", -1.0, "CauchyMap"),
+            ("dissimilarity", "bures"),
+        )
     ),
 ]
 
@@ -301,7 +311,7 @@ LABELS = [
     _labels("NaN among them", np.where(np.arange(N) % 7 == 0, np.nan, y), "y", "NaN"),
     _labels("tuples", _TUPLES),
     _labels("words, and -1 where unlabelled", _PARTLY),
-    _labels("None", None, "y", "None"),
+    _labels("None", None, "y", "None", CauchyMap=()),
     _labels("two columns", np.column_stack([y, y]), "y", "1d"),
 ]
 

@@ -112,7 +112,8 @@ class TestEmbed:
         )
 
     @pytest.mark.parametrize(
-        "method", ["klap", "pelle", "cauchy", "posterior", "projection"]
+        "method",
+        ["klap", "pelle", "cauchy", "posterior", "projection", "cauchy-map"],
     )
     def test_every_kind_of_model_can_be_saved_and_used(
         self, iris_file, tmp_path, method
@@ -125,7 +126,8 @@ class TestEmbed:
         done = run("embed", iris_file, f"--from={model}", f"--out={out}")
         assert done.exit_code == 0, done.output
         # Two irises are equal: a query like them is placed at their mean.
-        np.testing.assert_allclose(np.load(out), trained, atol=1e-4)
+        found, expected = (np.delete(Y, [101, 142], 0) for Y in (np.load(out), trained))
+        np.testing.assert_allclose(found, expected, atol=1e-4)
 
     @pytest.mark.parametrize(
         ("arguments", "words"),

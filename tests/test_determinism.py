@@ -13,6 +13,7 @@ MODELS = {
     "klap": pf.klap,
     "cauchy": pf.cauchy,
     "cauchy on a graph": pf.CauchyEmbedding,
+    "cauchy map": pf.CauchyMap,
     "arpack": lambda **p: pf.PatchEigenmaps(eigen_solver="arpack", **p),
     "low rank": lambda **p: pf.PatchIsomap(n_neighbors=8, **p),
 }

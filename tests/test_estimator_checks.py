@@ -15,6 +15,7 @@ ESTIMATORS = [
     pf.PatchLLE(),
     pf.CauchyEmbedding(),
     pf.PatchProjection(),
+    pf.CauchyMap(),
     pf.PatchIsomap(dissimilarity="euclidean"),
     pf.PatchEigenmaps(dissimilarity="curvature"),
     pf.PatchLLE(dissimilarity="euclidean"),

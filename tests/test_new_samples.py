@@ -16,6 +16,7 @@ RECIPES = {
     "pelle": lambda: pf.pelle(n_neighbors=20),
     "klap": pf.klap,
     "cauchy": lambda: pf.cauchy(n_neighbors=20),
+    "cauchy map": pf.CauchyMap,
 }
 
 
@@ -86,6 +87,7 @@ def test_many_samples_are_placed_as_each_alone(algorithm, n_jobs):
         )
 
 
+@pytest.mark.filterwarnings("ignore::patchfold.exceptions.FarSampleWarning")
 def test_a_sample_far_from_everything_stays_finite_and_bounded(recipe, wine):
     X, y = wine
     model = recipe.fit(X, y)

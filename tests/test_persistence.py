@@ -14,6 +14,7 @@ MODELS = {
     "pelle": pf.pelle,
     "klap": pf.klap,
     "cauchy": pf.CauchyEmbedding,
+    "cauchy map": pf.CauchyMap,
     "radius": lambda: pf.PatchIsomap(
         n_neighbors=None, radius=6.0, adaptive_patches=True
     ),

@@ -62,6 +62,7 @@ OPTIONS = {
         neighbors_algorithm=KNeighborsTransformer(n_neighbors=25)
     ),
     "posterior": pf.PatchPosterior(),
+    "cauchy map": pf.CauchyMap(),
 }
 
 

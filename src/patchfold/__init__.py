@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .comparison import Comparison, compare
     from .estimators import (
         CauchyEmbedding,
+        CauchyMap,
         PatchEigenmaps,
         PatchIsomap,
         PatchLLE,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CauchyEmbedding",
+    "CauchyMap",
     "Comparison",
     "PatchEigenmaps",
     "PatchIsomap",
@@ -55,6 +57,7 @@ _HOMES = {
     "comparison": ("Comparison", "compare"),
     "estimators": (
         "CauchyEmbedding",
+        "CauchyMap",
         "PatchEigenmaps",
         "PatchIsomap",
         "PatchLLE",

@@ -281,6 +281,9 @@ static const Loop *const LOOPS[] = {
     &read_keys,            &unite_relations,  &unite_neighbors,
     &mirror_edges,         &subtract_from_degrees,
     &reorder_rows,         &label_pieces,     &search_cells,
+    &hash_rows,            &calibrate,        &push_by_pairs,
+    &spread,               &gather,           &move_samples,
+    &stretch,              &settle_samples,
 };
 #define N_LOOPS (int)(sizeof LOOPS / sizeof LOOPS[0])
 
@@ -309,7 +312,7 @@ PyMODINIT_FUNC PyInit__loops(void)
     for (int k = 0; loops != NULL && k < N_LOOPS; k++)
         if (!add_loop(loops, LOOPS[k], added + k))
             Py_CLEAR(loops);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 16) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 17) < 0)
         Py_CLEAR(loops);
     return loops;
 }

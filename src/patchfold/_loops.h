@@ -125,7 +125,7 @@ Outcome check_rows(Call *call, const int32_t *pointer, const int32_t *column,
                    Py_ssize_t first, Py_ssize_t last, Py_ssize_t n_entries,
                    Py_ssize_t n_columns);
 
-/* In _loops.c, _search.c, _divergence.c, _vectors.c, _pairs.c, _edges.c. */
+/* In _loops.c, _search.c, _divergence.c, _vectors.c, _pairs.c, _edges.c, _field.c. */
 extern const Loop shortest_paths, invert_packed, squared_gaps;
 extern const Loop search_cells;
 extern const Loop kl_of_pairs, kl_of_factored_pairs;
@@ -134,5 +134,7 @@ extern const Loop moments_of_patches, packed_products, principal_directions,
     turns_of_pairs, all_squared_gaps, keys_of_rows, read_keys;
 extern const Loop unite_relations, unite_neighbors, mirror_edges, subtract_from_degrees,
     reorder_rows, label_pieces;
+extern const Loop hash_rows, calibrate, push_by_pairs, spread, gather, move_samples,
+    stretch, settle_samples;
 
 #endif

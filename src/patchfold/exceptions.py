@@ -40,6 +40,14 @@ class LabelBlendWarning(PatchfoldWarning):
     """`label_blend` puts training labels into the training picture."""
 
 
+class MapConvergenceWarning(PatchfoldWarning):
+    """The steps of a map ended at `max_iter`, before its objective stopped falling."""
+
+
+class FarSampleWarning(PatchfoldWarning):
+    """A new sample is far from all training samples, and was put at the rim."""
+
+
 class MemoryBudgetError(MemoryError):
     """The work does not fit in memory; where that is known, it was not begun."""
 

@@ -24,6 +24,7 @@ from ._files import write_bytes
 from ._version import __version__
 from .estimators import (
     CauchyEmbedding,
+    CauchyMap,
     PatchEigenmaps,
     PatchIsomap,
     PatchLLE,
@@ -54,6 +55,7 @@ older ones.
 
 _ESTIMATORS: tuple[type[StoredModel], ...] = (
     CauchyEmbedding,
+    CauchyMap,
     PatchEigenmaps,
     PatchIsomap,
     PatchLLE,

@@ -84,12 +84,13 @@ def fit_sweep(
             "estimator must be an embedding of patchfold with n_neighbors. Got "
             f"{type(estimator).__name__} instead."
         )
-    if estimator.radius is not None:
+    if getattr(estimator, "radius", None) is not None:
         raise ValueError(
             f"radius={estimator.radius!r} chooses the neighbours: there are no sizes "
             "to go through: set radius=None."
         )
-    if estimator._is_precomputed() or is_tensor(X):
+    shares_stages = hasattr(estimator, "_fit_checked")
+    if estimator._is_precomputed() or is_tensor(X) or not shares_stages:
         for size in sorted(sizes):
             yield clone(estimator).set_params(n_neighbors=size).fit(X, y)
         return

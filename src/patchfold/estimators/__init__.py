@@ -1,6 +1,7 @@
 """The estimators: each chooses parts of the pipeline and runs them in order."""
 
 from .cauchy import CauchyEmbedding
+from .cauchy_map import CauchyMap
 from .eigenmaps import PatchEigenmaps
 from .isomap import PatchIsomap
 from .lle import PatchLLE
@@ -9,6 +10,7 @@ from .projection import PatchProjection
 
 __all__ = [
     "CauchyEmbedding",
+    "CauchyMap",
     "PatchEigenmaps",
     "PatchIsomap",
     "PatchLLE",

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ..estimators import (
+    CauchyMap,
     PatchEigenmaps,
     PatchIsomap,
     PatchLLE,
@@ -121,6 +122,14 @@ METHODS = {
             {},
             "supervised: its picture is of leave-one-out posteriors",
             supervised=True,
+        ),
+        Method(
+            "cauchy-map",
+            "CauchyMap",
+            CauchyMap,
+            {},
+            "neighbours attract, all pairs repel",
+            SIZES,
         ),
         Method(
             "projection",

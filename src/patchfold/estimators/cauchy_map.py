@@ -1,0 +1,399 @@
+"""CauchyMap: near pairs attract, all pairs repel; the picture to begin with."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from .._blocks import begin_stage
+from .._homes import HERE, home_of, move
+from .._native_field import hash_rows
+from .._types import Links
+from .._validation import (
+    Float,
+    Fraction,
+    Having,
+    Integer,
+    Nothing,
+    OneOf,
+    check_magnitude,
+    check_parameters,
+    check_samples,
+)
+from ..exceptions import MapConvergenceWarning, warn
+from ..field.attraction import near_pairs, unite
+from ..field.descent import Recipe, descend
+from ..field.placing import (
+    is_far,
+    place,
+    reach_of,
+    recognise,
+    settle_links,
+    warn_of_far,
+)
+from ..field.source import Setting, Settings, graph_of, open_matrix, open_samples
+from ..neighbors import resolve_n_neighbors
+from ..precomputed import check_dissimilarities
+from ._map_labels import add_labels, read_labels
+from ._map_start import begin, check_init
+from ._parameters import COMMON_RULES
+from ._stored_map import StoredMap
+
+STAGES = ("neighbours", "edges", "coordinates")
+"""What a fit does, in this order; progress is reported by these names."""
+
+
+class CauchyMap(
+    StoredMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    """A picture of samples in which neighbours stay together.
+
+    It combines known ideas: the objective of t-SNE [1]_, whose kernel is that of Cauchy
+    graph embedding [2]_; the repulsion of all pairs through a field on a grid, by FFT,
+    as in FIt-SNE [3]_; and a few mid-near pairs, as in PaCMAP [4]_, that hold the
+    picture together at large. The same samples give the same picture: bit for bit for
+    any `n_jobs` and any order of the rows, and, but for rounding, when the samples are
+    turned or mirrored. It is good at neighbourhoods; distances between far groups mean
+    little, as in t-SNE and UMAP.
+
+    Parameters
+    ----------
+    n_neighbors : int or float, default=15
+        Neighbours of a sample, itself not counted; a float is a fraction of the
+        samples.
+    n_components : {1, 2}, default=2
+        Coordinates of the map.
+    dissimilarity : str or callable, default="euclidean"
+        Dissimilarity of neighbours, by which they are weighed. "euclidean" compares the
+        samples; "kl", "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and
+        "fisher_rao" compare the Gaussians of patches, "kde" their kernel density
+        estimates, "curvature" and "principal_angles" their directions; "precomputed" is
+        read from X. A callable takes two equally long batches of `patchfold.Patches`
+        and returns one number >= 0 per pair. Patches did not improve the map on any
+        group of sets that was tried.
+    separation : float, default=0.0
+        From 0, which looks like t-SNE, to 1, which looks like UMAP: clusters are
+        tighter and farther apart, and fewer neighbours stay neighbours.
+    label_weight : float, default=4.0
+        What labels count, where `fit` gets them; 0 is the map without labels.
+    init : {"pca"}, array (n_samples, n_components) or CauchyMap, default="pca"
+        Where the samples start: principal components in which far samples are pulled
+        in, given coordinates, of which only the shape matters, or a fitted map: samples
+        then start at their places in it, and early steps are left out, so that the
+        picture of a table that has grown looks like the last one.
+    max_iter : int, default=1000
+        Steps at most; a warning says when they did not suffice.
+    tol : float, default=0.02
+        The steps end when 50 of them lower the objective by less.
+    reduce : int, "auto" or None, default="auto"
+        Principal axes along which neighbours are searched. "auto" is 50 for more than
+        10,000 samples with more than 100 features, if points are compared, and else all
+        features, as None.
+    shrinkage : float, "oas" or "ledoit_wolf", default=0.1
+        Part of a patch covariance that is replaced by its mean variance, or the rule
+        that chooses it for each patch. Only where patches are compared.
+    ridge : float, default=1e-6
+        Floor of patch covariances, in units of the mean feature variance.
+    neighbors_algorithm : str or KNN transformer, default="auto"
+        Neighbour search: "exact", "approximate" (finds about 98 % of the neighbours),
+        or "auto", exact up to 30,000 samples. Or an object like scikit-learn's
+        `KNeighborsTransformer`.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Attributes
+    ----------
+    embedding_ : array (n_samples, n_components)
+        Coordinates of the training samples.
+    graph_ : sparse array (n_samples, n_samples)
+        Dissimilarity of every pair of neighbours, zeros stored.
+    n_iter_ : int
+        Steps taken.
+    objective_ : array
+        The objective after step 150, when the early phase has ended, then every 50
+        steps.
+    n_neighbors_ : int
+        Neighbours used.
+    classes_ : array (n_classes,)
+        Class labels, sorted; only where labels were used.
+    n_features_in_, feature_names_in_ : int, array (n_features_in_,)
+        Features seen in `fit`, and their names where X had string names.
+
+    See Also
+    --------
+    CauchyEmbedding : The same kernel under a constraint, without repulsion.
+    PatchPosterior : Supervised, for telling classes apart.
+
+    Notes
+    -----
+    With labels, a sample is what it was, beside the square roots of its class
+    probabilities: `PatchPosterior` says them, of a training sample without that sample.
+    So labels say how far apart samples may be, not where they go, and shuffled labels
+    give back the map without labels. A new sample needs no label. Columns count in the
+    units they have: scale them first.
+
+    References
+    ----------
+    .. [1] L. van der Maaten, G. Hinton, "Visualizing data using t-SNE", JMLR 9, 2008.
+    .. [2] D. Luo, C. Ding, F. Nie, H. Huang, "Cauchy graph embedding", ICML, 2011.
+    .. [3] G. Linderman, M. Rachh, J. Hoskins, S. Steinerberger, Y. Kluger, "Fast
+       interpolation-based t-SNE for improved visualization of single-cell RNA-seq
+       data", Nature Methods 16, 2019.
+    .. [4] Y. Wang, H. Huang, C. Rudin, Y. Shaposhnik, "Understanding how dimension
+       reduction tools work", JMLR 22, 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> import patchfold as pf
+    >>> X = load_digits().data
+    >>> model = pf.CauchyMap().fit(X[::2])
+    >>> model.embedding_.shape, model.transform(X[1::2]).shape
+    ((899, 2), (898, 2))
+    """
+
+    embedding_: Any
+    graph_: Any
+    objective_: np.ndarray
+    n_iter_: int
+    n_neighbors_: int
+    classes_: np.ndarray
+
+    _parameter_rules: ClassVar[dict[str, Any]] = {
+        "n_neighbors": (Integer(1), Fraction()),
+        "n_components": Integer(1),
+        "dissimilarity": COMMON_RULES["dissimilarity"],
+        "separation": Float(0, 1),
+        "label_weight": Float(0),
+        "init": (
+            OneOf("pca"),
+            Having(("__array__",), "an array"),
+            Having(("fit", "transform"), "a fitted CauchyMap"),
+        ),
+        "max_iter": Integer(1),
+        "tol": Float(0),
+        "reduce": (Integer(2), OneOf("auto"), Nothing()),
+        "shrinkage": COMMON_RULES["shrinkage"],
+        "ridge": COMMON_RULES["ridge"],
+        "neighbors_algorithm": COMMON_RULES["neighbors_algorithm"],
+        "n_jobs": COMMON_RULES["n_jobs"],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int | float = 15,
+        *,
+        n_components: int = 2,
+        dissimilarity: Any = "euclidean",
+        separation: float = 0.0,
+        label_weight: float = 4.0,
+        init: Any = "pca",
+        max_iter: int = 1000,
+        tol: float = 0.02,
+        reduce: int | str | None = "auto",
+        shrinkage: float | str = 0.1,
+        ridge: float = 1e-6,
+        neighbors_algorithm: Any = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.n_components = n_components
+        self.dissimilarity = dissimilarity
+        self.separation = separation
+        self.label_weight = label_weight
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.reduce = reduce
+        self.shrinkage = shrinkage
+        self.ridge = ridge
+        self.neighbors_algorithm = neighbors_algorithm
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw the map of the samples of X.
+
+        Parameters
+        ----------
+        X : array-like or tensor (n_samples, n_features)
+            Samples; with `dissimilarity="precomputed"`, a symmetric matrix
+            (n_samples, n_samples) of dissimilarities, dense or sparse. Tensors are
+            computed with in NumPy, and the embedding is returned as a tensor.
+        y : array-like (n_samples,), default=None
+            Class labels; -1 marks an unlabelled sample. Labels of a single class, and
+            none, give the map without labels.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        check_parameters(self)
+        self._check_components()
+        home, X = home_of(X), self._check_samples(X, reset=True)
+        n = X.shape[0]
+        self.n_neighbors_ = resolve_n_neighbors(self.n_neighbors, n)
+        init = check_init(self.init, n, self.n_components)
+        begin_stage("neighbours", STAGES)
+        setting = self._open(X, y)
+        begin_stage("edges", STAGES)
+        near = near_pairs(setting.links.indices, setting.links.lengths, self.n_jobs)
+        attraction = unite(near, setting.middle)
+        self.graph_ = graph_of(setting)
+        begin_stage("coordinates", STAGES)
+        start, first = begin(init, X, setting, self.n_components)
+        flat = self.n_components == 1
+        recipe = Recipe(self.separation, self.max_iter, self.tol, first, flat)
+        found = descend(attraction, start, recipe, self.n_jobs)
+        self.n_iter_, self.objective_ = found.n_iter, found.objective
+        if not found.converged:
+            self._warn_of_the_limit()
+        self._order, self._Z = setting.order, found.Z
+        self._reach = reach_of(setting.links.lengths)
+        embedding = np.empty((n, self.n_components))
+        embedding[setting.order] = found.Y[:, : self.n_components]
+        self._map = self._make_map(embedding)
+        self.embedding_ = move(embedding, home)
+        self._n_features_out = self.n_components
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Draw the map of the samples of X and return their coordinates.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        embedding : array (n_samples, n_components)
+            `embedding_`.
+        """
+        return self.fit(X, y).embedding_
+
+    def transform(self, X: Any) -> Any:
+        """Place new samples in the map, each on its own.
+
+        A sample identical to a training sample gets that sample's coordinates (the mean
+        of them, if several are identical); with `dissimilarity="precomputed"`, a
+        dissimilarity of 0 means identical. A sample much farther from all training
+        samples than these are from each other is put at the rim, and a warning names
+        it.
+
+        Parameters
+        ----------
+        X : array-like or tensor (n_queries, n_features)
+            New samples; with `dissimilarity="precomputed"`, their dissimilarities to
+            the training samples, (n_queries, n_samples), dense or sparse.
+
+        Returns
+        -------
+        embedding : array or tensor (n_queries, n_components)
+            Coordinates.
+        """
+        check_is_fitted(self)
+        home, X = home_of(X), self._check_samples(X, reset=False)
+        if self._is_precomputed():
+            links = self._source.link(X, self.n_jobs)
+            known, placed = settle_links(self._map.Y, links)
+            links = Links(links.indices[~known], links.lengths[~known])
+        else:
+            known, placed = recognise(self._keys, self._map.Y, X)
+            new = X[~known]
+            if new.size:
+                new = new if self._labels is None else self._labels.join(new)
+                links = self._source.link(new, self.n_jobs)
+        if not known.all():
+            placed[~known] = place(self._map, links, self.n_jobs)
+            warn_of_far(np.flatnonzero(~known)[is_far(self._map, links)])
+        return move(placed[:, : self.n_components].copy(), home)
+
+    def _open(self, X: Any, y: Any) -> Setting:
+        """Find who is near whom, with labels if there are any."""
+        self._train_X, self._codes, self._labels = X, None, None
+        self.__dict__.pop("classes_", None)
+        has_labels = y is not None and self.label_weight > 0
+        labels = read_labels(y, X.shape[0]) if has_labels else None
+        if self._is_precomputed():
+            if labels is not None:
+                raise ValueError(
+                    "labels need samples, and dissimilarity='precomputed' has only a "
+                    "matrix: leave y out, or set label_weight=0."
+                )
+            self._keys = None
+            self._source, setting = open_matrix(X, self.n_neighbors_)
+            return setting
+        if labels is not None:
+            self._codes, self.classes_ = labels
+        return self._open_samples()
+
+    def _open_samples(self) -> Setting:
+        """Find who is near whom, and set what new samples are linked by."""
+        X = self._train_X
+        settings = Settings(
+            self.n_neighbors_,
+            self.dissimilarity,
+            self.shrinkage,
+            self.ridge,
+            self.neighbors_algorithm,
+            self.reduce,
+        )
+        keys = hash_rows(X)
+        self._labels = None
+        if self._codes is not None:
+            wanted = self.label_weight, self.n_neighbors_, self.n_jobs
+            X, self._labels = add_labels(X, self._codes, *wanted)
+        self._source, setting = open_samples(X, settings, self.n_jobs)
+        self._keys = keys[setting.order]
+        return setting
+
+    def _check_samples(self, X: Any, *, reset: bool) -> Any:
+        precomputed = self._is_precomputed()
+        X = check_samples(
+            self,
+            move(X, HERE),
+            reset=reset,
+            accept_sparse="csr" if precomputed else False,
+            copy=reset,  # the model must not change when the caller's array does
+            ensure_min_samples=2 if reset else 1,
+        )
+        if precomputed:
+            check_dissimilarities(X, square=reset)
+        else:
+            check_magnitude(X, spread=reset)
+        return X
+
+    def _check_components(self) -> None:
+        if self.n_components > 2:
+            raise ValueError(
+                f"n_components={self.n_components} is more than 2: the repulsion of "
+                "CauchyMap is a field on a grid in the plane. Set n_components to 1 or "
+                "2, or take PatchIsomap or PatchEigenmaps."
+            )
+
+    def _warn_of_the_limit(self) -> None:
+        warn(
+            f"the map had not converged after max_iter={self.max_iter} steps: raise "
+            f"max_iter, or tol={self.tol}.",
+            MapConvergenceWarning,
+        )
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.dissimilarity, str) and (
+            self.dissimilarity == "precomputed"
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.sparse = self._is_precomputed()
+        return tags

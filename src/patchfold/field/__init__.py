@@ -1,0 +1,1 @@
+"""The parts of CauchyMap: order, start, attraction, repulsion, descent, new samples."""

@@ -1,0 +1,184 @@
+"""Samples, or a matrix of their dissimilarities -> coordinates to start from.
+
+The start is principal components of samples that are pulled in where they lie far out,
+so that outliers do not spoil it. It follows the samples when these are turned or
+mirrored, and a rule fixes its signs. It is rounded to a grid much coarser than double
+precision: turned samples then start from the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+SIZE = 0.01
+"""Standard deviation of the first coordinate of a start."""
+
+FAR = 3.0
+"""Samples farther from the centre than this many median distances are pulled in."""
+
+DENSE = 2048
+"""Up to this many rows of a matrix all its eigenvectors are found."""
+
+FINEST = 2.0**-24
+"""Coordinates of a start are multiples of this."""
+
+
+class Principal(NamedTuple):
+    """Principal axes of pulled-in samples.
+
+    Attributes
+    ----------
+    center : array (m,)
+        Centre that far samples do not move.
+    axes : array (m, k)
+        Axes, the one of most variance first.
+    scores : array (n, k)
+        Coordinates along the axes, from the centre, of samples as they are.
+    pull : array (n,)
+        Factor by which samples are pulled in; 1 for most.
+    """
+
+    center: np.ndarray
+    axes: np.ndarray
+    scores: np.ndarray
+    pull: np.ndarray
+
+    def start(self) -> np.ndarray:
+        """Return what a start looks like, (n, 2): two scores, pulled in."""
+        shape = np.zeros((self.scores.shape[0], 2))
+        first = self.scores[:, :2]
+        shape[:, : first.shape[1]] = first * self.pull[:, None]
+        return shape
+
+
+def principal_axes(X: np.ndarray, n_axes: int) -> Principal:
+    """Find principal axes that a few far samples do not determine.
+
+    Parameters
+    ----------
+    X : array (n, m)
+        Samples.
+    n_axes : int
+        Axes wanted; there are at most min(n, m).
+
+    Returns
+    -------
+    Principal
+        Signs of the first two axes follow `orientation`.
+    """
+    size = np.abs(X).max() or 1.0
+    if not 1e-100 < size < 1e100:  # squares of samples would be no numbers
+        found = principal_axes(X / size, n_axes)
+        return found._replace(center=size * found.center, scores=size * found.scores)
+    center = X.mean(axis=0)
+    for _ in range(30):  # each round takes most of what outliers have moved it
+        away = X - center
+        r = np.sqrt(np.einsum("ij,ij->i", away, away))
+        median = float(np.median(r))
+        limit = FAR * median if median > 0 else np.inf
+        pull = np.where(r > limit, limit / np.maximum(r, 1e-300), 1.0)
+        moved = pull @ away / X.shape[0]
+        if np.linalg.norm(moved) <= 1e-6 * median:
+            break
+        center = center + moved
+    far = pull < 1
+    kept = away[far]
+    away[far] *= pull[far, None]
+    axes = _leading_axes(away, min(n_axes, *X.shape))
+    away[far] = kept
+    scores = away @ axes
+    signs = np.ones(axes.shape[1])
+    signs[:2] = orientation(scores[:, :2] * pull[:, None])
+    return Principal(center, axes * signs, scores * signs, pull)
+
+
+def _leading_axes(C: np.ndarray, k: int) -> np.ndarray:
+    """Return the k leading right singular vectors (m, k) of centred samples."""
+    n, m = C.shape
+    if m <= min(n, DENSE):
+        return eigh(C.T @ C, subset_by_index=[m - k, m - 1])[1][:, ::-1]
+    if n <= DENSE:
+        _, left = eigh(C @ C.T, subset_by_index=[n - k, n - 1])
+        axes = C.T @ left[:, ::-1]
+        return axes / np.maximum(np.linalg.norm(axes, axis=0), 1e-300)
+    product = LinearOperator((m, m), matvec=lambda v: C.T @ (C @ v), dtype=float)
+    _, axes = eigsh(product, k=k, v0=np.ones(m))
+    return axes[:, ::-1]
+
+
+def orientation(scores: np.ndarray) -> np.ndarray:
+    """Return a sign for each column: that of its third moment.
+
+    Where the third moment is 0 to rounding, the entry of largest size decides.
+    """
+    size = np.abs(scores).max(axis=0)
+    unit = scores / np.where(size > 0, size, 1)
+    third, bulk = (unit**3).sum(axis=0), (np.abs(unit) ** 3).sum(axis=0)
+    largest = np.take_along_axis(unit, np.abs(unit).argmax(axis=0)[None], axis=0)[0]
+    signs = np.sign(np.where(np.abs(third) > 1e-8 * bulk, third, largest))
+    return np.where(signs == 0, 1.0, signs)
+
+
+def matrix_scores(D: np.ndarray) -> np.ndarray:
+    """Return principal scores (n, 2) of a dense matrix of dissimilarities.
+
+    This is classical scaling with far samples pulled in, as in `principal_axes`.
+    """
+    n = D.shape[0]
+    B = (D / (D.max() or 1.0)) ** 2
+    B = -0.5 * (B - B.mean(axis=0) - B.mean(axis=1)[:, None] + B.mean())
+    r = np.sqrt(np.maximum(np.diagonal(B), 0))
+    median = np.median(r)
+    pull = np.where(r > FAR * median, FAR * median / np.where(r > 0, r, 1), 1.0)
+    if median > 0:
+        B = pull[:, None] * B * pull
+        B -= B.mean(axis=0) + B.mean(axis=1)[:, None] - B.mean()
+    if n <= DENSE:
+        values, vectors = eigh(B, subset_by_index=[n - 2, n - 1])
+    else:
+        values, vectors = eigsh(B, k=2, which="LA", v0=np.cos(np.arange(n)))
+    scores = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0))
+    return scores * orientation(scores)
+
+
+def graph_scores(weights: Any) -> np.ndarray:
+    """Return scores (n, 2) of a graph alone: eigenvectors of its random walk."""
+    n = weights.shape[0]
+    root = 1 / np.sqrt(np.maximum(np.asarray(weights.sum(axis=1)).ravel(), 1e-300))
+    scale = sp.diags_array(root)
+    walk = (scale @ weights @ scale + sp.eye_array(n)).tocsr()  # no negative values
+    if n <= DENSE:
+        k = min(3, n)
+        vectors = eigh(walk.toarray(), subset_by_index=[n - k, n - 1])[1][:, ::-1]
+    else:
+        vectors = eigsh(walk, k=3, which="LA", v0=1 / root)[1][:, ::-1]
+    scores = vectors[:, 1:3] * root[:, None]
+    return scores * orientation(scores)
+
+
+def make_start(scores: np.ndarray, n_components: int) -> np.ndarray:
+    """Return start coordinates (n, 2), float32, of the shape of scores (n, k).
+
+    Coordinates that scores do not tell apart get a small fixed pattern, as samples at
+    one place could never part. With one component the second coordinate is 0.
+    """
+    n = scores.shape[0]
+    start = np.zeros((n, 2))
+    given = scores[:, :n_components]
+    start[:, : given.shape[1]] = given - given.mean(axis=0)
+    spread = start.std(axis=0)
+    if spread[0] > 0:
+        start *= SIZE / spread[0]
+    else:
+        start[:] = 0
+    flat = start.std(axis=0) <= 1e-6 * SIZE
+    pattern = np.random.RandomState(0).uniform(-1, 1, (n, 2)) * SIZE / 10
+    start += np.where(flat, pattern, 0)
+    if n_components == 1:
+        start[:, 1] = 0
+    return (np.round(start / FINEST) * FINEST).astype(np.float32)
