@@ -220,11 +220,11 @@ class TestRefusals:
         graph, Y = edges(rng), points(rng)
         step = native.Step(1.0, 1.0, 1.0, 0.5, False)
         arrays = Y, *(np.zeros_like(Y) for _ in range(3)), np.zeros_like(Y[1:])
-        with pytest.raises(ValueError, match="moved has size 89 .* instead of 90"):
+        with pytest.raises(ValueError, match=r"moved has size 89 .* instead of 90"):
             native.move_samples(graph, arrays, 1.0, step, slice(0, N))
-        with pytest.raises(ValueError, match="pointer has size 91 .* instead of 90"):
+        with pytest.raises(ValueError, match=r"pointer has size 91 .* instead of 90"):
             native.stretch(graph, Y[1:], 1.0, slice(0, N - 1))
-        with pytest.raises(ValueError, match="r has size 89 .* instead of 90"):
+        with pytest.raises(ValueError, match=r"r has size 89 .* instead of 90"):
             native.push_by_pairs(Y, Y, Y[1:].copy(), 1.0, slice(0, N))
 
     @needs_loops
