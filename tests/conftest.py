@@ -9,10 +9,6 @@ from pathlib import Path
 # Read by SciPy when it is imported: without it one of scikit-learn's checks is skipped.
 os.environ["SCIPY_ARRAY_API"] = "1"
 
-# Read by Numba when umap-learn is imported: its few small fits take less time than
-# optimised compilation.
-os.environ["NUMBA_OPT"] = "0"
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings

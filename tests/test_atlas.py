@@ -1,6 +1,5 @@
 """`patchfold view`: the table Embedding Atlas is given, and what is refused."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -433,3 +433,13 @@ def test_names_of_columns_and_copies(wine):
     np.testing.assert_array_equal(
         copy.transform(wine[0] + 0.1), model.transform(wine[0] + 0.1)
     )
+
+
+def test_a_sample_with_the_hash_of_another_is_not_taken_for_it(monkeypatch):
+    X = np.random.default_rng(3).normal(size=(40, 3))
+    model = pf.CauchyMap().fit(X)
+    new = X[:5] + 0.1
+    expected = model.transform(new)
+    keys = model._keys[np.argsort(model._order)]
+    monkeypatch.setattr("patchfold.field.placing.hash_rows", lambda _: keys[:5])
+    np.testing.assert_array_equal(model.transform(new), expected)

@@ -135,9 +135,10 @@ def test_arrays_of_another_kind_are_refused(loop, place):
         array.astype(array.dtype.newbyteorder()),
         array.astype(object),
         array[None],
-        spread(array),
         misplaced(array),
     ]
+    if array.size > 1:  # one number has no gap behind it
+        wrong.append(spread(array))
     if argument.is_written:
         wrong.append(locked(array))
     for other in wrong:

@@ -307,7 +307,8 @@ class CauchyMap(
             known, placed = settle_links(self._map.Y, links)
             links = Links(links.indices[~known], links.lengths[~known])
         else:
-            known, placed = recognise(self._keys, self._map.Y, X)
+            training = self._train_X, self._order
+            known, placed = recognise(self._keys, self._map.Y, X, *training)
             new = X[~known]
             if new.size:
                 new = new if self._labels is None else self._labels.join(new)

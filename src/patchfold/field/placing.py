@@ -66,7 +66,11 @@ def reach_of(lengths: np.ndarray) -> float | None:
 
 
 def recognise(
-    keys: np.ndarray, Y: np.ndarray, X: np.ndarray
+    keys: np.ndarray,
+    Y: np.ndarray,
+    X: np.ndarray,
+    training: np.ndarray,
+    order: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Say which samples (q, m) are training samples, and return where these are.
 
@@ -78,6 +82,10 @@ def recognise(
         Their coordinates.
     X : array (q, m)
         Samples.
+    training : array (n, m)
+        Training samples, in the order of the input.
+    order : int array (n,)
+        Which of them each key is of.
 
     Returns
     -------
@@ -95,6 +103,10 @@ def recognise(
     places = (sums[first + count] - sums[first]) / np.maximum(count, 1)[:, None]
     single = count == 1  # its bits, not those of a difference of sums
     places[single] = Y[by_key[first[single]]]
+    known = np.flatnonzero(count)
+    twin = training[order[by_key[first[known]]]]
+    equal = (twin == X[known]).all(axis=1)
+    count[known[~equal]] = 0  # another sample with the same hash
     return count > 0, places
 
 
