@@ -89,6 +89,7 @@ def models() -> dict[str, bytes]:
         "pelle": pf.pelle(n_neighbors=6).fit(X),
         "lle": pf.PatchLLE(n_neighbors=6, dissimilarity="euclidean").fit(X),
         "cauchy": pf.cauchy().fit(X),
+        "map": pf.CauchyMap().fit(X),
         "projection": pf.PatchProjection(n_neighbors=6).fit(X),
         "posterior": pf.PatchPosterior(n_landmarks=9).fit(X, y),
         "cells": pf.elap(n_neighbors=2, neighbors_algorithm="approximate").fit(

@@ -267,6 +267,11 @@ def part_that_leads_elsewhere(file):
     file.parts["../../x.npy"] = b""
 
 
+@attack("refused.*sigma_ must be a number", base="cauchy")
+def width_whose_square_is_infinite(file):
+    file.put("sigma_", value(1e300))
+
+
 @attack("refused.*n_jobs")
 def many_threads(file):
     file.attributes["n_jobs"] = value(10**9)
@@ -400,6 +405,7 @@ def outcomes(tmp_path_factory):
     seed = np.random.RandomState(0)
     bases = {
         "elap": saved(pf.elap(n_neighbors=5, kernel_width="auto").fit(X), path),
+        "cauchy": saved(pf.CauchyEmbedding(max_iter=5).fit(X), path),
         "radius": saved(pf.PatchIsomap(n_neighbors=None, radius=2.5).fit(X), path),
         "landmarks": saved(pf.PatchIsomap(n_landmarks=9).fit(X), path),
         "seeded": saved(pf.PatchIsomap(random_state=seed).fit(X), path),

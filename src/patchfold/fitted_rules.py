@@ -188,10 +188,11 @@ def narrow(value: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Number:
-    """One finite float, at least `low`; with `open_low`, above it."""
+    """One finite float from `low` to `high`; with `open_low`, above `low`."""
 
     low: float = -np.inf
     open_low: bool = False
+    high: float = 1e308
 
     def pack(self, value: Any) -> Any:
         """Return the number."""
@@ -200,10 +201,11 @@ class Number:
     def unpack(self, name: str, value: Any, sizes: Sizes) -> float:
         """Check the number."""
         real = isinstance(value, float | int) and not isinstance(value, bool)
-        number = float(value) if real and abs(value) < 1e308 else np.nan
+        number = float(value) if real and abs(value) <= self.high else np.nan
         if not (number > self.low if self.open_low else number >= self.low):
             sign = ">" if self.open_low else ">="
-            raise _refuse(name, f"a finite number {sign} {self.low:g}", value)
+            wanted = f"a number {sign} {self.low:g} and <= {self.high:g}"
+            raise _refuse(name, wanted, value)
         return number
 
 

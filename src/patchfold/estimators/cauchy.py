@@ -9,7 +9,7 @@ import numpy as np
 
 from .._arrays import Array, array_namespace
 from .._types import EdgeList, Links
-from .._validation import Float, Integer, OneOf
+from .._validation import LARGEST, Float, Integer, OneOf
 from ..fitted_rules import Count, FittedRule, Number, Numbers, Sizes
 from ..graph import edge_weights, edges_of, fill_in, laplacian
 from ..objectives import DECAYS
@@ -170,7 +170,7 @@ class CauchyEmbedding(PatchEmbedding):
     _fitted_rules: ClassVar[dict[str, FittedRule]] = {
         **PatchEmbedding._fitted_rules,
         "kernel_width_": Number(0, open_low=True),
-        "sigma_": Number(0, open_low=True),
+        "sigma_": Number(0, open_low=True, high=LARGEST),  # it is squared
         "objective_": Numbers(("steps",)),
         "n_iter_": Count(),
         "_multiplier": Numbers(("components", "components")),
