@@ -27,6 +27,7 @@ from patchfold.field.order import curve_order, hash_order
 from patchfold.field.parts import Crew, cut
 from patchfold.metrics import trustworthiness
 from patchfold.neighbors import find_neighbors
+from patchfold.persistence import ModelFileError
 
 
 def hits(X, Y, k=15):
@@ -443,3 +444,11 @@ def test_a_sample_with_the_hash_of_another_is_not_taken_for_it(monkeypatch):
     keys = model._keys[np.argsort(model._order)]
     monkeypatch.setattr("patchfold.field.placing.hash_rows", lambda _: keys[:5])
     np.testing.assert_array_equal(model.transform(new), expected)
+
+
+def test_coordinates_in_a_file_that_no_map_has_are_refused(tmp_path):
+    model = pf.CauchyMap().fit(np.random.default_rng(3).normal(size=(40, 3)))
+    model.embedding_[3, 1] = 1e30
+    pf.save_model(model, tmp_path / "map.skops")
+    with pytest.raises(ModelFileError, match="embedding_"):
+        pf.load_model(tmp_path / "map.skops")

@@ -518,7 +518,11 @@ def test_sparse_matrices_whose_parts_do_not_fit_are_refused(damage, words):
     distances = cdist(X, X)
     graph = sp.csr_array(np.where(distances < 2, distances, 0))
     model = pf.PatchIsomap(dissimilarity="precomputed").fit(graph)
-    for use in (pf.PatchEigenmaps(dissimilarity="precomputed").fit, model.transform):
+    others = [
+        kind(dissimilarity="precomputed").fit
+        for kind in (pf.PatchEigenmaps, pf.CauchyMap)
+    ]
+    for use in (*others, model.transform):
         with pytest.raises(
             ValueError, match=f"X is not a valid sparse matrix.*{words}"
         ):

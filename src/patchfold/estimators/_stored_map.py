@@ -27,6 +27,9 @@ from ..fitted_rules import (
 from ..neighbors import resolve_n_neighbors
 from ._stored import StoredModel
 
+FAR = 1e12
+"""No coordinate of a map is larger: squares of them must fit in single precision."""
+
 
 class StoredMap(StoredModel):
     """The part of `CauchyMap` that deals with model files."""
@@ -34,6 +37,7 @@ class StoredMap(StoredModel):
     n_neighbors: Any
     n_components: int
     separation: float
+    dissimilarity: Any
     embedding_: Any
     graph_: Any
     n_neighbors_: int
@@ -51,7 +55,7 @@ class StoredMap(StoredModel):
         "_train_X": MayLack(Numbers(("samples", "features"))),
         "classes_": MayLack(Labels(("classes",))),
         "_codes": OrNone(Whole(("samples",), low=-1, below="classes")),
-        "embedding_": Numbers(("samples", "components"), low=-1e30, high=1e30),
+        "embedding_": Numbers(("samples", "components"), low=-FAR, high=FAR),
         "_order": Whole(("samples",), below="samples"),
         "_Z": Number(0, open_low=True),
         "_reach": OrNone(Number(0, open_low=True)),
@@ -110,7 +114,9 @@ class StoredMap(StoredModel):
         return Map(Y, self._Z, recipe.alpha, recipe.total, flat, reach)
 
     def _is_precomputed(self) -> bool:
-        raise NotImplementedError
+        return isinstance(self.dissimilarity, str) and (
+            self.dissimilarity == "precomputed"
+        )
 
     def _open_samples(self) -> Any:
         raise NotImplementedError

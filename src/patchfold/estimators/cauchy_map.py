@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._blocks import begin_stage
 from .._homes import HERE, home_of, move
 from .._native_field import hash_rows
+from .._structure import check_structure
 from .._types import Links
 from .._validation import (
     Float,
@@ -42,6 +44,7 @@ from ..field.placing import (
 from ..field.source import Setting, Settings, graph_of, open_matrix, open_samples
 from ..neighbors import resolve_n_neighbors
 from ..precomputed import check_dissimilarities
+from ._base import check_placed
 from ._map_labels import add_labels, read_labels
 from ._map_start import begin, check_init
 from ._parameters import COMMON_RULES
@@ -307,8 +310,8 @@ class CauchyMap(
             known, placed = settle_links(self._map.Y, links)
             links = Links(links.indices[~known], links.lengths[~known])
         else:
-            training = self._train_X, self._order
-            known, placed = recognise(self._keys, self._map.Y, X, *training)
+            parts = self._keys, self._map.Y, X, self._train_X, self._order
+            known, placed = recognise(*parts)
             new = X[~known]
             if new.size:
                 new = new if self._labels is None else self._labels.join(new)
@@ -316,6 +319,7 @@ class CauchyMap(
         if not known.all():
             placed[~known] = place(self._map, links, self.n_jobs)
             warn_of_far(np.flatnonzero(~known)[is_far(self._map, links)])
+        check_placed(placed)
         return move(placed[:, : self.n_components].copy(), home)
 
     def _open(self, X: Any, y: Any) -> Setting:
@@ -359,6 +363,8 @@ class CauchyMap(
 
     def _check_samples(self, X: Any, *, reset: bool) -> Any:
         precomputed = self._is_precomputed()
+        if precomputed and sp.issparse(X):
+            check_structure(X)
         X = check_samples(
             self,
             move(X, HERE),
@@ -383,14 +389,8 @@ class CauchyMap(
 
     def _warn_of_the_limit(self) -> None:
         warn(
-            f"the map had not converged after max_iter={self.max_iter} steps: raise "
-            f"max_iter, or tol={self.tol}.",
+            f"the map has not converged in max_iter={self.max_iter} steps: raise it.",
             MapConvergenceWarning,
-        )
-
-    def _is_precomputed(self) -> bool:
-        return isinstance(self.dissimilarity, str) and (
-            self.dissimilarity == "precomputed"
         )
 
     def __sklearn_tags__(self) -> Tags:
