@@ -10,6 +10,7 @@ import io
 import math
 import re
 import zipfile
+from collections import Counter
 
 import numpy as np
 from numpy.lib import format as npy
@@ -41,8 +42,10 @@ def read_parts(data: bytes) -> dict[str, bytes]:
         parts = archive.infolist()
         if sum(part.file_size for part in parts) > len(data):
             raise PartError("its parts are larger than the file")
+        if any(part.compress_type != zipfile.ZIP_STORED for part in parts):
+            raise PartError("its parts are compressed")
         names = [part.filename for part in parts]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise PartError(f"the part {twice[0]} is there twice")
         for name in names:
@@ -65,7 +68,7 @@ def check_array(name: str, content: bytes) -> tuple[int, ...]:
         raise PartError(f"the part {name} holds {dtype}, no plain numbers or letters")
     promised = math.prod(shape) * dtype.itemsize
     there = len(content) - file.tell()
-    if promised != there or min(shape, default=0) < 0:
+    if promised != there or min(shape, default=0) < 0 or not dtype.itemsize:
         raise PartError(
             f"the part {name} has {there} bytes for an array of {dtype} with shape "
             f"{shape}"

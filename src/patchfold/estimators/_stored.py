@@ -40,6 +40,15 @@ def saving() -> Iterator[None]:
         _is_saving.reset(token)
 
 
+NO_SEARCH = (
+    "patchfold.",
+    "sklearn.pipeline",
+    "sklearn.preprocessing",
+    "sklearn.compose",
+)
+"""Where types are that a file may hold, but not as a neighbour search: it is fitted."""
+
+
 class StoredModel:
     """What makes an estimator fit for a model file; a mixin.
 
@@ -108,6 +117,9 @@ class StoredModel:
             raise FittedError(str(error)) from error
         if abs(state.get("n_jobs") or 0) > MOST_THREADS:
             raise FittedError(f"n_jobs={state['n_jobs']} is more than {MOST_THREADS}")
+        search = state.get("neighbors_algorithm")
+        if type(search).__module__.startswith(NO_SEARCH):
+            raise FittedError(f"neighbors_algorithm is a {type(search).__name__}")
         seed = state.get("random_state")
         if isinstance(seed, np.random.RandomState):
             place = seed.get_state(legacy=False)["state"]["pos"]
