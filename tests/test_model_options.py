@@ -277,3 +277,14 @@ def test_a_note_that_does_not_fit_its_pipeline_is_refused(frame, tmp_path, key, 
     ended = CliRunner().invoke(app, words)
     assert ended.exit_code == 2
     assert "but is none" in ended.output
+
+
+@pytest.mark.parametrize("kind", [float, int, np.float32])
+@pytest.mark.parametrize("encoder", [OneHotEncoder, OrdinalEncoder])
+def test_encoders_of_numbers_are_read_back(encoder, kind, tmp_path):
+    X = np.random.default_rng(0).integers(0, 5, (60, 2)).astype(kind)
+    model = make_pipeline(encoder(), StandardScaler(with_mean=False)).fit(X)
+    pf.save_model(model, tmp_path / "m.skops")
+    placed = pf.load_model(tmp_path / "m.skops").transform(X)
+    difference = placed - model.transform(X)
+    assert abs(difference).max() == 0

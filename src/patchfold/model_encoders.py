@@ -178,7 +178,9 @@ def _coder(encoder: Any) -> Any:
     levels = _levels(encoder)
     given = vars(encoder).get("categories")
     automatic = isinstance(given, str) and given == "auto"
-    first = np.array([level[0] for level in levels], dtype=object)
+    numbers = all(level.dtype.kind in "iuf" for level in levels)
+    kind = np.result_type(*levels) if numbers else object
+    first = np.array([level[0] for level in levels], dtype=kind)
     fitted = _new(encoder, categories=levels).fit(first[None])
     if automatic:
         fitted.categories = "auto"
