@@ -98,6 +98,10 @@ def remake(encoder: Any) -> Any:
         raise FittedError(f"{name} cannot be made again: {error}") from error
 
 
+MOST_COLUMNS = 1_000_000
+"""Columns of an encoder in a file at most: a row of them is made on loading."""
+
+
 def _new(encoder: Any, **changed: Any) -> Any:
     """Return an unfitted encoder with the same parameters.
 
@@ -117,7 +121,8 @@ def _require(encoder: Any, **wanted: Any) -> None:
 
 def _sizes(encoder: Any) -> Sizes:
     state = vars(encoder)
-    count = Count(1).unpack("n_features_in_", state.get("n_features_in_", MISSING), {})
+    given = state.get("n_features_in_", MISSING)
+    count = Count(1, MOST_COLUMNS).unpack("n_features_in_", given, {})
     sizes = {"features": count}
     if "feature_names_in_" in state:
         Words(("features",)).unpack(
@@ -202,7 +207,7 @@ def _levels(encoder: Any) -> list[np.ndarray]:
 
 
 def _keeper(encoder: FunctionTransformer) -> FunctionTransformer:
-    _require(encoder, func=None, inverse_func=None)
+    _require(encoder, func=None, inverse_func=None, kw_args=None)
     row = np.zeros((1, _sizes(encoder)["features"]))
     return _with_names(_new(encoder).fit(row), encoder)
 

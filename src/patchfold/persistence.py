@@ -188,6 +188,8 @@ def _load(
         model = _complete(model, trusted, written)
     except FittedError as error:
         raise _damaged(path, str(error)) from error
+    except RecursionError as error:
+        raise _damaged(path, "its parts are nested too deeply") from error
     if not isinstance(model, BaseEstimator):
         raise _damaged(path, f"it holds a {type(model).__name__}, no estimator")
     return model
