@@ -20,17 +20,9 @@ from typing import Any
 from sklearn import __version__ as _sklearn_version
 from sklearn.base import BaseEstimator
 
+from . import estimators
 from ._files import write_bytes
 from ._version import __version__
-from .estimators import (
-    CauchyEmbedding,
-    CauchyMap,
-    PatchEigenmaps,
-    PatchIsomap,
-    PatchLLE,
-    PatchPosterior,
-    PatchProjection,
-)
 from .estimators._stored import FITTED, StoredModel, saving
 from .fitted_rules import FittedError
 from .model_archive import PartError, read_parts
@@ -53,14 +45,8 @@ older ones.
    again.
 """
 
-_ESTIMATORS: tuple[type[StoredModel], ...] = (
-    CauchyEmbedding,
-    CauchyMap,
-    PatchEigenmaps,
-    PatchIsomap,
-    PatchLLE,
-    PatchPosterior,
-    PatchProjection,
+_ESTIMATORS: tuple[type[StoredModel], ...] = tuple(
+    getattr(estimators, name) for name in estimators.__all__
 )
 _LONGEST = 1000
 """Most letters of a reason in an error message."""
