@@ -5,9 +5,9 @@ from setuptools import Extension, setup
 setup(
     ext_modules=[
         Extension(
-            "patchfold._loops",
+            "patchfold.backends.native._loops",
             [
-                f"src/patchfold/_{name}.c"
+                f"src/patchfold/backends/native/{name}.c"
                 for name in (
                     "loops",
                     "call",
@@ -19,11 +19,11 @@ setup(
                     "field",
                 )
             ],
-            depends=["src/patchfold/_loops.h"],
+            depends=["src/patchfold/backends/native/loops.h"],
             # Roots of whole vectors: nobody asks errno after one of a negative number.
             extra_compile_args=["-O3", "-fno-math-errno"],
             py_limited_api=True,
-            optional=True,  # `_native.py` has arrays in their place
+            optional=True,  # `backends/native` has arrays in their place
         )
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},

@@ -22,8 +22,8 @@ import numpy as np
 import patchfold as pf
 from patchfold.cluster import connect
 from patchfold.cluster.files import place_file
-from patchfold.embedding import embed_table
-from patchfold.persistence import save_model
+from patchfold.tables.embedding import embed_table
+from patchfold.tables.models.saving import save_model
 
 FEATURES = 20
 TRAINED = 10_000

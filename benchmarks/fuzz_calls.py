@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 import patchfold as pf
-from patchfold.dissimilarity import DISSIMILARITIES
+from patchfold.dissimilarity.table import DISSIMILARITIES
 from patchfold.exceptions import MemoryBudgetError, PatchfoldWarning
 
 SECONDS = 300

@@ -38,9 +38,9 @@ import numpy as np
 import pandas as pd
 
 import patchfold as pf
-from patchfold.embedding import embed_table, load_pipeline
-from patchfold.persistence import ModelFileError, save_model
-from patchfold.tabular import match_columns
+from patchfold.tables import match_columns
+from patchfold.tables.embedding import embed_table, load_pipeline
+from patchfold.tables.models.saving import ModelFileError, save_model
 
 BATCH = 1000
 """Cases of one child process."""

@@ -21,7 +21,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["patchfold"]):
-    from patchfold.tabular import choose_columns, read_table
+    from patchfold.tables import choose_columns, read_table
 
 ENDINGS = (".csv", ".arff", ".parquet", ".csv.gz", ".tsv")
 """Kinds of files; the place in this list is the first byte of an input."""

@@ -25,8 +25,8 @@ import numpy as np
 import torch
 
 import patchfold as pf
-from patchfold._homes import HERE, find_device, move
-from patchfold.dissimilarity import DISSIMILARITIES
+from patchfold.backends.homes import HERE, find_device, move
+from patchfold.dissimilarity.table import DISSIMILARITIES
 from patchfold.studies.bench.device import (
     ROWS,
     DeviceRow,
@@ -38,8 +38,8 @@ from patchfold.studies.bench.report import format_table
 from patchfold.studies.bench.tasks import noisy_roll
 
 STAGES = {
-    "patchfold.estimators._stages": ("find_neighbors", "fit_neighborhoods"),
-    "patchfold.estimators._base": (
+    "patchfold.estimators.stages": ("find_neighbors", "fit_neighborhoods"),
+    "patchfold.estimators.base": (
         "pairs_from_directed",
         "join_components",
         "weak_components",
@@ -48,7 +48,7 @@ STAGES = {
     ),
     "patchfold.estimators.eigenmaps": ("edge_weights", "smallest_eigenpairs"),
     "patchfold.estimators.isomap": ("geodesics", "classical_mds"),
-    "patchfold._types": ("symmetric_csr",),
+    "patchfold.records": ("symmetric_csr",),
 }
 
 

@@ -28,11 +28,11 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import patchfold as pf
 from patchfold.datasets import catalogue, load
-from patchfold.dissimilarity import get_dissimilarity
-from patchfold.edge_lengths import compare_pairs
+from patchfold.dissimilarity.lengths import compare_pairs
+from patchfold.dissimilarity.table import get_dissimilarity
 from patchfold.metrics import continuity, trustworthiness
-from patchfold.neighbors import find_neighbors
-from patchfold.patches import fit_patches, mean_variance
+from patchfold.neighbors.choice import find_neighbors
+from patchfold.patches.fitting import fit_patches, mean_variance
 from patchfold.studies.reproduction.honest import honest_split
 from patchfold.studies.reproduction.scoring import fill_and_scale
 

@@ -26,7 +26,7 @@ from neighbor_choice import choose_sets, halves
 from sklearn.neighbors import KNeighborsClassifier
 
 import patchfold as pf
-from patchfold.neighbors import find_neighbors
+from patchfold.neighbors.choice import find_neighbors
 
 KINDS = {
     "isomap": pf.PatchIsomap,

@@ -19,7 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from patchfold.neighbors import choose_search, find_neighbors, find_query_neighbors
+from patchfold.neighbors.choice import (
+    choose_search,
+    find_neighbors,
+    find_query_neighbors,
+)
 
 N_NEIGHBORS = 15
 N_QUERIES = 2000

@@ -74,7 +74,9 @@ def main() -> int:
         "PYTHONPATH": str(BUILT),
         "LD_PRELOAD": loaded,
     }
-    check = "from patchfold._native import is_compiled; assert is_compiled()"
+    check = (
+        "from patchfold.backends.native.loops import is_compiled; assert is_compiled()"
+    )
     tests = ["tests", *(f"--ignore=tests/{name}" for name in LEFT_OUT)]
     pytest = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
     runs = [[sys.executable, "-c", check], [*pytest, *(sys.argv[1:] or tests)]]

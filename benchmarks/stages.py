@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 import patchfold as pf
-from patchfold import _native
-from patchfold.dissimilarity import describe_patches, get_dissimilarity
-from patchfold.edge_lengths import compare_pairs
-from patchfold.geodesics import geodesics
-from patchfold.graph import laplacian, scale_both_sides
-from patchfold.neighbors import find_neighbors
-from patchfold.patches import fit_patches, mean_variance
+from patchfold.backends.native import loops as native
+from patchfold.dissimilarity.lengths import compare_pairs
+from patchfold.dissimilarity.table import describe_patches, get_dissimilarity
+from patchfold.graph.paths import geodesics
+from patchfold.graph.weights import laplacian, scale_both_sides
+from patchfold.neighbors.choice import find_neighbors
+from patchfold.patches.fitting import fit_patches, mean_variance
 from patchfold.solvers.spectral import smallest_eigenpairs
 from patchfold.studies.bench.tasks import N_NEIGHBORS, noisy_roll
 
@@ -70,13 +70,13 @@ def stages() -> dict[str, Callable[[], Any]]:
 
 def main() -> None:
     """Print the table."""
-    loops = _native._loops
+    loops = native._loops
     print(f"| {SAMPLES:,} x 20, K = {N_NEIGHBORS} | arrays | loops |")
     print("| --- | ---: | ---: |")
     for name, work in stages().items():
-        _native._loops = None
+        native._loops = None
         arrays = seconds(work)
-        _native._loops = loops
+        native._loops = loops
         print(f"| {name} | {arrays:.2f} | {seconds(work):.2f} |")
 
 

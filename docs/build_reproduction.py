@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from patchfold._files import write_bytes, write_text
+from patchfold.backends.files import write_bytes, write_text
 from patchfold.studies.reproduction.documents import Image, as_markdown
 from patchfold.studies.reproduction.figure_records import read_figure
 from patchfold.studies.reproduction.figures import FIGURES

@@ -28,7 +28,7 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import scale
 
 import patchfold as pf
-from patchfold._files import write_bytes
+from patchfold.backends.files import write_bytes
 from patchfold.plotting import plot_embedding, plot_graph, plot_order, plot_patches
 
 DOCS = Path(__file__).parent

@@ -96,7 +96,7 @@ def assert_equal_up_to_sign(actual, expected, *, atol=1e-8):
 
 def edges_of(indices):
     """List the edges of a neighbour graph, each once."""
-    from patchfold.graph import pairs_from_directed
+    from patchfold.graph.weights import pairs_from_directed
 
     n, k = indices.shape
     return pairs_from_directed(n, np.repeat(np.arange(n), k), indices.ravel())
@@ -105,4 +105,4 @@ def edges_of(indices):
 @pytest.fixture
 def in_arrays(monkeypatch):
     """Return what takes the loops in C away for the rest of a test."""
-    return lambda: monkeypatch.setattr("patchfold._native._loops", None)
+    return lambda: monkeypatch.setattr("patchfold.backends.native.loops._loops", None)

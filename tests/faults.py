@@ -20,11 +20,11 @@ FORKSERVER.set_forkserver_preload(
         "pandas",
         "matplotlib.figure",
         "patchfold.cli",
-        "patchfold.embedding",
+        "patchfold.tables.embedding",
         "patchfold.studies.reproduction.report",
         "patchfold.studies.reproduction.runner",
         "patchfold.plotting",
-        "patchfold.persistence",
+        "patchfold.tables.models.saving",
         "skops.io",
     ]
 )

@@ -2,8 +2,8 @@
 
 import pytest
 
-from patchfold import _native
+from patchfold.backends.native import loops as native
 
 needs_loops = pytest.mark.skipif(
-    not _native.is_compiled(), reason="the loops in C were not compiled here"
+    not native.is_compiled(), reason="the loops in C were not compiled here"
 )

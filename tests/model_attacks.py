@@ -20,7 +20,7 @@ import pandas as pd
 import skops.io  # noqa: F401  (here, not in every child)
 
 import patchfold as pf
-from patchfold.persistence import ModelFileError, about_model
+from patchfold.tables.models.saving import ModelFileError, about_model
 
 SECONDS = 20
 """Processor time of a child: a busy machine does not use it up."""

@@ -4,11 +4,11 @@ import array_api_strict as strict
 import numpy as np
 import pytest
 
-from patchfold._types import EdgeValues, Neighborhoods
-from patchfold.labels import apply_label_rule
-from patchfold.objectives import DECAYS
+from patchfold.graph.labels import apply_label_rule
+from patchfold.records import EdgeValues, Neighborhoods
 from patchfold.solvers.mds import MDSFit, place_by_geodesics, triangulate
 from patchfold.solvers.nystrom import nystrom
+from patchfold.solvers.objectives import DECAYS
 from patchfold.solvers.spectral import fix_signs
 
 rng = np.random.default_rng(0)

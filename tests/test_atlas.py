@@ -6,10 +6,10 @@ import pytest
 from sklearn.preprocessing import scale
 from typer.testing import CliRunner
 
-from patchfold._blocks import watch_blocks
-from patchfold.atlas import make_table
+from patchfold.backends.threads import watch_blocks
 from patchfold.cli import app
-from patchfold.neighbors import find_neighbors
+from patchfold.cli._atlas import make_table
+from patchfold.neighbors.choice import find_neighbors
 
 
 @pytest.fixture
@@ -95,7 +95,9 @@ def test_who_watches_is_told_what_is_made(files):
 
 def test_a_missing_package_is_named_in_one_line(files, monkeypatch):
     folder, _, _ = files
-    monkeypatch.setattr("patchfold.atlas.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(
+        "patchfold.cli._atlas.importlib.util.find_spec", lambda name: None
+    )
     done = CliRunner().invoke(app, ["view", str(folder / "e.csv")])
     assert done.exit_code == 2
     assert 'pip install "patchfold[view]"' in done.output

@@ -82,7 +82,7 @@ def fitted(tmp_path_factory):
 def run(fitted, tmp_path, monkeypatch):
     """Run a command in words; what it would show in the browser is kept."""
     shown = []
-    monkeypatch.setattr("patchfold.atlas.serve", lambda *a, **k: shown.append(a))
+    monkeypatch.setattr("patchfold.cli._atlas.serve", lambda *a, **k: shown.append(a))
     monkeypatch.setenv("PATCHFOLD_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("PATCHFOLD_DATA", raising=False)
     out = tmp_path / "out"

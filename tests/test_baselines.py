@@ -13,7 +13,7 @@ from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_limits
 
 from patchfold.datasets import load
-from patchfold.methods.baselines import (
+from patchfold.estimators.methods.baselines import (
     BASELINES,
     PAPER_NEIGHBORS,
     SupervisedPCA,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from patchfold._types import Neighborhoods
 from patchfold.cli import app
+from patchfold.records import Neighborhoods
 from patchfold.studies.bench import device, report, rows
 from patchfold.studies.bench.loops import elap_loop, klap_loop
 from patchfold.studies.bench.measure import Measurement, measure, measure_recall

@@ -7,11 +7,11 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import NearestNeighbors
 
 import patchfold as pf
-from patchfold._types import EdgeList
-from patchfold.graph import complete_graph
+from patchfold.graph.weights import complete_graph
 from patchfold.metrics import local_topology_violations
-from patchfold.objectives import DECAYS
+from patchfold.records import EdgeList
 from patchfold.solvers.gradient import Objective, project
+from patchfold.solvers.objectives import DECAYS
 
 
 @pytest.fixture(scope="module")

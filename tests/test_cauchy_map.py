@@ -16,18 +16,18 @@ from sklearn.metrics import silhouette_score
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 import patchfold as pf
-from patchfold._distances import squared_distances
+from patchfold.backends.distances import squared_distances
 from patchfold.exceptions import (
     FarSampleWarning,
     MapConvergenceWarning,
     NeighborCountWarning,
 )
-from patchfold.field import attraction, descent, repulsion, start
-from patchfold.field.order import curve_order, hash_order
-from patchfold.field.parts import Crew, cut
 from patchfold.metrics import trustworthiness
-from patchfold.neighbors import find_neighbors
-from patchfold.persistence import ModelFileError
+from patchfold.neighbors.choice import find_neighbors
+from patchfold.solvers.field import attraction, descent, repulsion, start
+from patchfold.solvers.field.order import curve_order, hash_order
+from patchfold.solvers.field.parts import Crew, cut
+from patchfold.tables.models.saving import ModelFileError
 
 
 def hits(X, Y, k=15):
@@ -442,7 +442,7 @@ def test_a_sample_with_the_hash_of_another_is_not_taken_for_it(monkeypatch):
     new = X[:5] + 0.1
     expected = model.transform(new)
     keys = model._keys[np.argsort(model._order)]
-    monkeypatch.setattr("patchfold.field.placing.hash_rows", lambda _: keys[:5])
+    monkeypatch.setattr("patchfold.solvers.field.placing.hash_rows", lambda _: keys[:5])
     np.testing.assert_array_equal(model.transform(new), expected)
 
 

@@ -11,18 +11,19 @@ from sklearn.datasets import make_swiss_roll
 from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
-from patchfold import _kmeans, cell_building, cell_search, neighbors
-from patchfold.cell_building import build_cells
-from patchfold.cell_search import Cells
-from patchfold.dissimilarity import describe_patches, get_dissimilarity
-from patchfold.edge_lengths import arrays_of
-from patchfold.exceptions import (
-    DegeneratePatchWarning,
-    SingularPatchError,
+from patchfold.dissimilarity.lengths import arrays_of
+from patchfold.dissimilarity.on_demand import PatchesOnDemand
+from patchfold.dissimilarity.table import describe_patches, get_dissimilarity
+from patchfold.exceptions import DegeneratePatchWarning, SingularPatchError
+from patchfold.neighbors import cell_building, cell_search, choice, kmeans
+from patchfold.neighbors.cell_building import build_cells
+from patchfold.neighbors.cell_search import Cells
+from patchfold.neighbors.choice import (
+    choose_search,
+    find_neighbors,
+    find_query_neighbors,
 )
-from patchfold.neighbors import choose_search, find_neighbors, find_query_neighbors
-from patchfold.on_demand import PatchesOnDemand
-from patchfold.patches import fit_patches
+from patchfold.patches.fitting import fit_patches
 
 K = 10
 
@@ -101,7 +102,7 @@ class TestManyCells:
     @pytest.fixture(autouse=True)
     def of_few(self, monkeypatch):
         monkeypatch.setattr(cell_building, "SMALLEST", 4)
-        monkeypatch.setattr(_kmeans, "FEW_CENTERS", 16)
+        monkeypatch.setattr(kmeans, "FEW_CENTERS", 16)
 
     def test_neighbours_are_found(self):
         X = make_swiss_roll(4000, random_state=0)[0]
@@ -178,7 +179,7 @@ def test_threads_and_repetition_change_no_bit(monkeypatch):
 def test_auto_is_exact_for_few_samples_and_for_many_neighbours(monkeypatch):
     X = noise(2000)
     assert choose_search("auto", X, K) is None
-    monkeypatch.setattr(neighbors, "EXACT_LIMIT", 1000)
+    monkeypatch.setattr(choice, "EXACT_LIMIT", 1000)
     assert isinstance(choose_search("auto", X, K), Cells)
     assert choose_search("auto", X, 500) is None
     assert choose_search("approximate", X, 500) is None

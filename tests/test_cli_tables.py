@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import patchfold as pf
 from patchfold.cli import app
-from patchfold.embedding import place_table
+from patchfold.tables.embedding import place_table
 
 
 @pytest.fixture(scope="session")
@@ -99,7 +99,7 @@ class TestEmbed:
     ):
         out, model = tmp_path / "e.npy", tmp_path / "m.skops"
         embed(iris_file, f"--out={out}", f"--model={model}", "--quiet")
-        monkeypatch.setattr("patchfold.embedding.BATCH", 40)
+        monkeypatch.setattr("patchfold.tables.embedding.BATCH", 40)
         told = []
         batches = place_table(
             iris_file, model, progress=lambda done, total: told.append((done, total))

@@ -23,14 +23,14 @@ from typer.testing import CliRunner
 
 import patchfold as pf
 from patchfold import cluster
-from patchfold._blocks import count_threads
+from patchfold.backends.threads import count_threads
 from patchfold.cli import app
 from patchfold.cluster import connection, files, fitting, tasks
 from patchfold.cluster.tasks import _send, run_tasks
-from patchfold.embedding import embed_table, place_table
 from patchfold.exceptions import ClusterError, DegeneratePatchWarning
-from patchfold.persistence import save_model
 from patchfold.studies.reproduction import runner
+from patchfold.tables.embedding import embed_table, place_table
+from patchfold.tables.models.saving import save_model
 
 pytest.importorskip("dask.distributed", reason="the extra `cluster` is not installed")
 import dask

@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import patchfold as pf
 from patchfold.comparison.scoring import make_splits
-from patchfold.tabular import choose_columns, make_encoder
+from patchfold.tables import choose_columns, make_encoder
 
 small_data = pytest.mark.filterwarnings("ignore::patchfold.exceptions.PatchfoldWarning")
 

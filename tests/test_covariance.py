@@ -11,9 +11,9 @@ from sklearn.covariance import OAS, LedoitWolf, ShrunkCovariance
 
 import patchfold as pf
 from patchfold.exceptions import DegeneratePatchWarning, SingularPatchError
-from patchfold.neighbors import find_neighbors
-from patchfold.patches import fit_patches, mean_variance
-from patchfold.robust import robust_points
+from patchfold.neighbors.choice import find_neighbors
+from patchfold.patches.fitting import fit_patches, mean_variance
+from patchfold.patches.robust import robust_points
 
 RULES = {"oas": OAS, "ledoit_wolf": LedoitWolf}
 SHAPES = pytest.mark.parametrize(

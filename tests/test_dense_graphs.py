@@ -10,14 +10,16 @@ from conftest import edges_of
 from scipy.sparse.csgraph import connected_components
 
 import patchfold as pf
-from patchfold import _blocks, _native_edges, edge_lengths
-from patchfold._ranking import nearest_first
-from patchfold.dissimilarity import DISSIMILARITIES
-from patchfold.edge_lengths import compare_pairs
-from patchfold.graph import find_pieces
-from patchfold.moments import moments_of_most
-from patchfold.neighbors import find_neighbors
-from patchfold.patches import fit_patches
+from patchfold.backends import threads
+from patchfold.backends.native import edges as native_edges
+from patchfold.backends.ranking import nearest_first
+from patchfold.dissimilarity import lengths
+from patchfold.dissimilarity.lengths import compare_pairs
+from patchfold.dissimilarity.table import DISSIMILARITIES
+from patchfold.graph.weights import find_pieces
+from patchfold.neighbors.choice import find_neighbors
+from patchfold.patches.fitting import fit_patches
+from patchfold.patches.moments import moments_of_most
 
 CURVATURE = DISSIMILARITIES["curvature"]
 PARTS = ("label_free", "within", "between")
@@ -67,8 +69,8 @@ def test_all_pairs_at_once_equal_pair_by_pair(
     one_by_one = replace(CURVATURE, compare_all=None)
     expected = compare_pairs(one_by_one, described, described, *ends)
     if small_blocks:
-        monkeypatch.setattr(_blocks, "BLOCK_BYTES", 10_000)
-        monkeypatch.setattr(edge_lengths, "PAIRS", 7)
+        monkeypatch.setattr(threads, "BLOCK_BYTES", 10_000)
+        monkeypatch.setattr(lengths, "PAIRS", 7)
     at_once = replace(CURVATURE, compare_most=None) if by_tables else CURVATURE
     found = compare_pairs(at_once, described, described, *ends, n_jobs=2)
     for part in PARTS:
@@ -152,7 +154,7 @@ def test_moments_of_single_precision_are_those_of_double(m):
 def test_a_table_of_pairs_lists_what_sorting_lists(monkeypatch):
     indices = find_neighbors(cloud(), 12).indices
     by_table = edges_of(indices)
-    monkeypatch.setattr(_native_edges, "DENSE", 1)
+    monkeypatch.setattr(native_edges, "DENSE", 1)
     by_sorting = edges_of(indices)
     assert by_table.source.tolist() == by_sorting.source.tolist()
     assert by_table.target.tolist() == by_sorting.target.tolist()
@@ -195,7 +197,7 @@ def test_long_rows_of_ties_are_in_the_order_of_a_stable_sort(n):
 
 @pytest.mark.filterwarnings("ignore::patchfold.exceptions.VanishingWeightsWarning")
 def test_klap_does_not_depend_on_threads(monkeypatch):
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 10_000)
+    monkeypatch.setattr(threads, "BLOCK_BYTES", 10_000)
     X = cloud(n=90)
     y = (X[:, 0] > 0).astype(int)
     alone, together = (pf.klap(n_jobs=jobs).fit(X, y) for jobs in (1, 2))

@@ -10,7 +10,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 import patchfold as pf
-from patchfold.dissimilarity import DISSIMILARITIES
+from patchfold.dissimilarity.table import DISSIMILARITIES
 
 NEW = [name for name in DISSIMILARITIES if name not in ("euclidean", "kl", "curvature")]
 RECIPES = {

@@ -12,19 +12,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import patchfold as pf
-from patchfold import _blocks
-from patchfold._types import EdgeValues
-from patchfold.dissimilarity import DISSIMILARITIES, get_dissimilarity
-from patchfold.divergences import (
+from patchfold.backends import threads
+from patchfold.dissimilarity.kl import (
     compare_euclidean,
     compare_kl,
     describe_euclidean,
     describe_kl,
 )
-from patchfold.edge_lengths import compare_pairs
+from patchfold.dissimilarity.lengths import compare_pairs
+from patchfold.dissimilarity.table import DISSIMILARITIES, get_dissimilarity
 from patchfold.exceptions import DegeneratePatchWarning, SingularPatchError
-from patchfold.neighbors import find_neighbors
-from patchfold.patches import Patches, fit_patches, mean_variance
+from patchfold.neighbors.choice import find_neighbors
+from patchfold.patches.fitting import Patches, fit_patches, mean_variance
+from patchfold.records import EdgeValues
 
 ESTIMATORS = [pf.PatchIsomap, pf.PatchEigenmaps, pf.PatchLLE, pf.CauchyEmbedding]
 
@@ -297,7 +297,7 @@ def test_pairs_do_not_depend_on_blocks_or_threads(name, m, n_jobs, monkeypatch):
     described = row.describe(fit_patches(X, X, indices, **options_of(row)))
     ends = pairs.source, pairs.target
     whole = compare_pairs(row, described, described, *ends)
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 10_000)
+    monkeypatch.setattr(threads, "BLOCK_BYTES", 10_000)
     cut = compare_pairs(row, described, described, *ends, n_jobs=n_jobs)
     for part in ("label_free", "within", "between"):
         np.testing.assert_array_equal(getattr(cut, part), getattr(whole, part))
@@ -306,7 +306,7 @@ def test_pairs_do_not_depend_on_blocks_or_threads(name, m, n_jobs, monkeypatch):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("name", DISSIMILARITIES)
 def test_no_bit_of_an_embedding_depends_on_n_jobs(estimator, name, monkeypatch):
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 10_000)
+    monkeypatch.setattr(threads, "BLOCK_BYTES", 10_000)
     X = data(n=50)
     alone = estimator(n_neighbors=8, dissimilarity=name, n_jobs=1).fit(X[:40])
     many = estimator(n_neighbors=8, dissimilarity=name, n_jobs=3).fit(X[:40])

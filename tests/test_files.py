@@ -15,8 +15,8 @@ import pytest
 from faults import starve
 from typer.testing import CliRunner
 
-from patchfold import _files
-from patchfold._files import (
+from patchfold.backends import files
+from patchfold.backends.files import (
     FileTooLargeError,
     read_bytes,
     remove_litter,
@@ -30,7 +30,7 @@ from patchfold.studies.reproduction.records import (
     read_records,
 )
 
-SOURCE = Path(_files.__file__).parent
+SOURCE = Path(files.__file__).parent
 
 
 def writing_calls(path):
@@ -64,7 +64,7 @@ def test_every_file_of_the_package_is_written_by_this_module():
         for path in SOURCE.rglob("*.py")
         if (calls := list(writing_calls(path)))
     }
-    assert found.pop("_files.py") == ["open(beside, 'xb')"]
+    assert found.pop("files.py") == ["open(beside, 'xb')"]
     # Appends whole tasks, and takes back what was cut off; the lock holds nothing.
     assert found.pop("studies/reproduction/records.py") == [
         "open(self.path.with_suffix('.lock'), 'w', encoding='utf-8')",
@@ -125,7 +125,7 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_file(tmp_path):
     path.write_text("old")
     code = (
         "from pathlib import Path\n"
-        "from patchfold._files import write_bytes\n"
+        "from patchfold.backends.files import write_bytes\n"
         f"write_bytes(Path({str(path)!r}), bytes(100_000))\n"
     )
     status, said = limited(code, FSIZE=50_000)
@@ -331,7 +331,7 @@ class TestReading:
     def test_what_grows_too_much_is_refused_and_the_remedy_named(
         self, tmp_path, monkeypatch
     ):
-        monkeypatch.setattr(_files, "FREE_BYTES", 1000)
+        monkeypatch.setattr(files, "FREE_BYTES", 1000)
         path = tmp_path / "a.csv.gz"
         path.write_bytes(gzip.compress(bytes(100_000)))
         with pytest.raises(
@@ -340,7 +340,7 @@ class TestReading:
             read_bytes(path)
         path.write_bytes(gzip.compress(bytes(1000)))
         assert len(read_bytes(path)) == 1000
-        monkeypatch.setattr(_files, "FREE_BYTES", 10)
+        monkeypatch.setattr(files, "FREE_BYTES", 10)
         path.write_bytes(gzip.compress(os.urandom(50_000).hex().encode()))
         assert len(read_bytes(path)) == 100_000
 

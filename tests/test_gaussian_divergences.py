@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from scipy.stats import gaussian_kde, multivariate_normal, norm
 
 import patchfold as pf
-from patchfold.dissimilarity import DISSIMILARITIES
+from patchfold.dissimilarity.table import DISSIMILARITIES
 from patchfold.exceptions import SingularPatchError
-from patchfold.neighbors import find_neighbors
-from patchfold.patches import Patches, fit_patches
+from patchfold.neighbors.choice import find_neighbors
+from patchfold.patches.fitting import Patches, fit_patches
 
 ORACLES = {
     "bhattacharyya": reference.bhattacharyya,

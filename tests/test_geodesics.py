@@ -7,9 +7,9 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
 import patchfold as pf
-from patchfold import _blocks
-from patchfold import geodesics as module
-from patchfold.geodesics import geodesics
+from patchfold.backends import threads
+from patchfold.graph import paths as module
+from patchfold.graph.paths import geodesics
 
 
 def graph_of(ends, lengths, n):
@@ -70,7 +70,7 @@ def test_an_order_for_the_memory_changes_nothing(monkeypatch):
 def test_blocks_and_threads_do_not_change_a_bit(n_jobs, monkeypatch):
     graph = GRAPHS["random"]
     whole = geodesics(graph)
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 20_000)
+    monkeypatch.setattr(threads, "BLOCK_BYTES", 20_000)
     np.testing.assert_array_equal(geodesics(graph, n_jobs=n_jobs), whole)
 
 

@@ -15,19 +15,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import patchfold as pf
-from patchfold import _blocks, connectivity
-from patchfold._types import EdgeList
-from patchfold.connectivity import closed_components, weak_components
+from patchfold.backends import threads
 from patchfold.exceptions import DisconnectedGraphWarning, VanishingWeightsWarning
-from patchfold.geodesics import geodesics
-from patchfold.graph import (
+from patchfold.graph import connectivity
+from patchfold.graph.connectivity import closed_components, weak_components
+from patchfold.graph.paths import geodesics
+from patchfold.graph.weights import (
     complete_graph,
     edge_weights,
     find_pieces,
     laplacian,
     pairs_from_directed,
 )
-from patchfold.neighbors import find_neighbors
+from patchfold.neighbors.choice import find_neighbors
+from patchfold.records import EdgeList
 
 ESTIMATORS = [pf.PatchIsomap, pf.PatchEigenmaps, pf.PatchLLE, pf.CauchyEmbedding]
 over_estimators = pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -245,7 +246,7 @@ def test_geodesics_do_not_depend_on_blocks_or_threads(n_jobs, monkeypatch):
     X = np.random.default_rng(5).normal(size=(40, 2))
     graph = edge_list(reference.euclidean_lengths(X, 5), 40).to_csr()
     whole = geodesics(graph)
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 2_000)
+    monkeypatch.setattr(threads, "BLOCK_BYTES", 2_000)
     assert (geodesics(graph, n_jobs=n_jobs) == whole).all()
 
 

@@ -15,8 +15,8 @@ from test_files import limited
 from typer.testing import CliRunner
 
 from patchfold.cli import app
-from patchfold.tabular import choose_columns, read_source, read_table
-from patchfold.tabular.delimited import MAX_COLUMNS
+from patchfold.tables import choose_columns, read_source, read_table
+from patchfold.tables.delimited import MAX_COLUMNS
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -133,7 +133,7 @@ def test_a_bomb_is_refused_within_bounded_memory(tmp_path):
     member = gzip.compress(b"a,b\n" + b"0,0\n" * (1 << 21))
     bomb.write_bytes(member * 256)
     code = (
-        "from patchfold.tabular import read_table\n"
+        "from patchfold.tables import read_table\n"
         "import pandas, pyarrow.parquet\n"
         "def peak(): return int(open('/proc/self/status').read()"
         ".split('VmHWM:')[1].split()[0])\n"
@@ -222,7 +222,7 @@ class TestParquet:
         data = whole.read_bytes()
         code = (
             "import sys\n"
-            "from patchfold.tabular import read_table\n"
+            "from patchfold.tables import read_table\n"
             "for path in sys.argv[1:]:\n"
             "    try:\n"
             "        read_table(path)\n"

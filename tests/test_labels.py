@@ -10,8 +10,8 @@ import reference
 from sklearn.exceptions import DataConversionWarning
 
 import patchfold as pf
-from patchfold._types import EdgeValues
-from patchfold.labels import apply_label_rule, encode_labels
+from patchfold.graph.labels import apply_label_rule, encode_labels
+from patchfold.records import EdgeValues
 
 ESTIMATORS = [
     pf.PatchIsomap,

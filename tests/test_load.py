@@ -17,9 +17,9 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info
 
 import patchfold as pf
-from patchfold import _blocks
+from patchfold.backends import threads as threads_module
 from patchfold.cli._shared import describe
-from patchfold.neighbors import find_neighbors
+from patchfold.neighbors.choice import find_neighbors
 
 NAMES = ("isomap_kl", "elap", "pelle", "klap", "CauchyEmbedding", "PatchPosterior")
 FITS = int(os.environ.get("PATCHFOLD_FITS", "30"))
@@ -143,7 +143,7 @@ class TestThreads:
 
     @pytest.mark.parametrize("n_jobs", [1, 2, 3])
     def test_a_fit_takes_no_more_threads_than_n_jobs(self, n_jobs, wine, monkeypatch):
-        monkeypatch.setattr(_blocks, "BLOCK_BYTES", 2**14)  # many blocks
+        monkeypatch.setattr(threads_module, "BLOCK_BYTES", 2**14)  # many blocks
         pf.isomap_kl(n_jobs=2).fit(wine[0])
         before = threading.active_count() + 1  # and the watcher
         most = self.count_threads(lambda: pf.isomap_kl(n_jobs=n_jobs).fit(wine[0]))

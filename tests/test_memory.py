@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import patchfold as pf
-from patchfold import _memory
+from patchfold.backends import memory
 from patchfold.exceptions import MemoryBudgetError
 
 
 @pytest.fixture
 def small_machine(monkeypatch):
-    monkeypatch.setattr(_memory, "physical_memory", lambda: 2**20)
+    monkeypatch.setattr(memory, "physical_memory", lambda: 2**20)
 
 
 X = np.random.default_rng(0).normal(size=(300, 4))
@@ -33,5 +33,5 @@ def test_geodesics_too_many_are_refused():
 
 
 def test_what_fits_is_not_refused():
-    assert _memory.physical_memory() > 2**28
+    assert memory.physical_memory() > 2**28
     pf.PatchIsomap(n_neighbors=20).fit(X)

@@ -18,7 +18,7 @@ import pytest
 import scipy.sparse as sp
 
 import patchfold as pf
-from patchfold.persistence import save_model
+from patchfold.tables.models.saving import save_model
 
 TESTS = Path(__file__).parent
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -136,7 +136,7 @@ def attack(wanted, base="elap"):
     return register
 
 
-CELLS = "patchfold.cell_search.Cells"
+CELLS = "patchfold.neighbors.cell_search.Cells"
 
 
 @attack("refused.*_cells_for", base="old elap")
@@ -147,7 +147,9 @@ def negative_probes_in_cells(file):
 
 @attack("refused.*_cells_for", base="old elap")
 def endless_sizes_in_cells(file):
-    whole = of_object("patchfold._native_search.WholeNumbers", sizes=value(-(2**31)))
+    whole = of_object(
+        "patchfold.backends.native.search.WholeNumbers", sizes=value(-(2**31))
+    )
     file.put_attribute(
         "_search", of_object(CELLS, groups=of_object("a.b", whole=whole))
     )
@@ -171,7 +173,7 @@ def descriptions_in_a_new_file(file):
     file.put("_described", value([]))
 
 
-@attack("refused.*does not know: patchfold.cell_search.Cells")
+@attack("refused.*does not know: patchfold.neighbors.cell_search.Cells")
 def cells_of_a_new_file(file):
     file.put("_search", of_object(CELLS, n_probes=value(-1)))
 
@@ -450,7 +452,7 @@ def test_a_file_that_is_left_as_it_is_loads(tmp_path):
 def test_sparse_matrices_of_old_files_are_checked_before_they_are_used():
     matrix = sp.csr_array(([1.0], [0], [0, 1]), shape=(1, 1))
     matrix.indices[0] = 7
-    from patchfold.fitted_rules import Matrix
+    from patchfold.estimators.stored.rules import Matrix
 
     with pytest.raises(ValueError, match=r"index values|indices"):
         Matrix().pack(matrix)

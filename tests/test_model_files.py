@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import patchfold as pf
 from patchfold.cli import app
-from patchfold.persistence import FORMAT, ModelFileError, about_model
+from patchfold.tables.models.saving import FORMAT, ModelFileError, about_model
 
 
 @pytest.fixture(scope="session")
@@ -180,9 +180,9 @@ class TestNothingOfAFileIsRun:
             ("os.system", ["touch {trace}"]),
             ("builtins.eval", ["open('{trace}', 'w')"]),
             # Ours and those of SciPy can be put to bad use too.
-            ("patchfold.persistence.save_model", [1, "{trace}"]),
-            ("patchfold.persistence.zipfile.ZipFile", ["{trace}", "w"]),
-            ("patchfold._files.open", ["{trace}", "w"]),
+            ("patchfold.tables.models.saving.save_model", [1, "{trace}"]),
+            ("patchfold.tables.models.saving.zipfile.ZipFile", ["{trace}", "w"]),
+            ("patchfold.backends.files.open", ["{trace}", "w"]),
             ("patchfold.solvers.mds.np.save", ["{trace}", 1]),
             ("patchfold.estimators.isomap.np", []),
             ("scipy.sparse.save_npz", ["{trace}", 1]),

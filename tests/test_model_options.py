@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 import patchfold as pf
 from patchfold.cli import app
-from patchfold.embedding import embed_table, place_table
-from patchfold.methods import METHODS, OTHERS
-from patchfold.persistence import ModelFileError, about_model
-from patchfold.tabular import match_columns
+from patchfold.estimators.methods import METHODS, OTHERS
+from patchfold.tables import match_columns
+from patchfold.tables.embedding import embed_table, place_table
+from patchfold.tables.models.saving import ModelFileError, about_model
 
 OLD_FILES = Path(__file__).parent / "model_files_1.zip"
 TABLES = {

@@ -8,16 +8,19 @@ import scipy.sparse as sp
 from loops import needs_loops
 
 import patchfold as pf
-from patchfold import _native, _native_edges, _native_pairs, _native_vectors
-from patchfold._ranking import nearest_first
-from patchfold.curvature import (
+from patchfold.backends.native import edges as native_edges
+from patchfold.backends.native import loops as native
+from patchfold.backends.native import pairs as native_pairs
+from patchfold.backends.native import vectors as native_vectors
+from patchfold.backends.ranking import nearest_first
+from patchfold.dissimilarity.curvature import (
     compare_directions,
     compare_most_directions,
     describe_directions,
 )
-from patchfold.divergences import compare_kl, describe_kl
-from patchfold.exact_search import search_all
-from patchfold.patches import Patches, fit_patches
+from patchfold.dissimilarity.kl import compare_kl, describe_kl
+from patchfold.neighbors.exact import search_all
+from patchfold.patches.fitting import Patches, fit_patches
 
 
 def sparse_matrix(rng, n=90):
@@ -36,9 +39,9 @@ def in_a_ring(rng, n):
 def test_paths(in_arrays):
     graph = sparse_matrix(np.random.default_rng(0))
     sources = np.array([5, 0, 71])
-    found = _native.shortest_paths(graph, sources)
+    found = native.shortest_paths(graph, sources)
     in_arrays()
-    np.testing.assert_allclose(found, _native.shortest_paths(graph, sources))
+    np.testing.assert_allclose(found, native.shortest_paths(graph, sources))
 
 
 @needs_loops
@@ -48,9 +51,9 @@ def test_a_product_with_a_few_vectors(in_arrays, width):
     matrix = sparse_matrix(rng)
     vectors, image = rng.normal(size=(2, 90, width))
     found, expected = image.copy(), image.copy()
-    _native_vectors.sparse_times(matrix, vectors, found, slice(20, 70))
+    native_vectors.sparse_times(matrix, vectors, found, slice(20, 70))
     in_arrays()
-    _native_vectors.sparse_times(matrix, vectors, expected, slice(20, 70))
+    native_vectors.sparse_times(matrix, vectors, expected, slice(20, 70))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     np.testing.assert_array_equal(found[:20], image[:20])
     np.testing.assert_array_equal(found[70:], image[70:])
@@ -66,9 +69,9 @@ def test_a_step_of_a_recurrence(in_arrays, width, n):
     weights = rng.normal(size=(4, width)).astype(np.float32)
     found, expected = before.copy(), before.copy()
     rows = slice(20, n - 20)
-    _native_vectors.recur(matrix, now, found, added, rows, weights)
+    native_vectors.recur(matrix, now, found, added, rows, weights)
     in_arrays()
-    _native_vectors.recur(matrix, now, expected, added, rows, weights)
+    native_vectors.recur(matrix, now, expected, added, rows, weights)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(found[:20], before[:20])
     np.testing.assert_array_equal(found[-20:], before[-20:])
@@ -91,13 +94,13 @@ def test_kl_of_factored_pairs_is_that_of_arrays(m, n_left, n_right):
 
     left, right = described(n_left), described(n_right)
     i, j = rng.integers(0, 60, (2, 200))
-    found = _native.kl_of_pairs(left, right, i, j)
+    found = native.kl_of_pairs(left, right, i, j)
     assert left[1].shape[1] == n_left + 1
     pairs = tuple(part[i] for part in left), tuple(part[j] for part in right)
     np.testing.assert_allclose(found, compare_kl(*pairs), rtol=1e-10, atol=1e-10)
     for place in range(7):  # arrays that end too soon are left to NumPy, which notices
         short = (*right[:place], right[place][:-1], *right[place + 1 :])
-        assert _native.kl_of_pairs(left, short, i, j) is None
+        assert native.kl_of_pairs(left, short, i, j) is None
 
 
 @needs_loops
@@ -109,18 +112,18 @@ def test_kl_of_pairs_is_that_of_arrays(m, kind):
     near = rng.integers(0, 60, (60, m + 5))
     described = describe_kl(fit_patches(X, X, near, covariance=kind))
     i, j = rng.integers(0, 60, (2, 200))
-    found = _native.kl_of_pairs(described, described, i, j)
+    found = native.kl_of_pairs(described, described, i, j)
     left, right = (tuple(part[at] for part in described) for at in (i, j))
     np.testing.assert_allclose(found, compare_kl(left, right), rtol=1e-9, atol=1e-12)
     assert (found[i == j] == 0).all()
-    assert _native.kl_of_pairs(described, described, i[:0], j[:0]).shape == (0,)
+    assert native.kl_of_pairs(described, described, i[:0], j[:0]).shape == (0,)
 
 
 @needs_loops
 def test_what_the_loops_cannot_read_is_left_to_arrays():
     single = tuple(np.ones((3, 2), dtype=np.float32) for _ in range(3))
-    assert _native.kl_of_pairs(single, single, np.arange(3), np.arange(3)) is None
-    assert _native.invert_packed(np.ones((2, 3), dtype=np.float32)) is None
+    assert native.kl_of_pairs(single, single, np.arange(3), np.arange(3)) is None
+    assert native.invert_packed(np.ones((2, 3), dtype=np.float32)) is None
 
 
 @needs_loops
@@ -131,10 +134,10 @@ def test_squared_gaps(in_arrays, m):
     right[5] = left[3]
     row, column = np.append(rng.integers(0, 20, 50), 3), np.arange(51) % 30
     column[-1] = 5
-    found = _native.squared_gaps(left, right, row, column)
+    found = native.squared_gaps(left, right, row, column)
     assert found[-1] == 0
     in_arrays()
-    expected = _native.squared_gaps(left, right, row, column)
+    expected = native.squared_gaps(left, right, row, column)
     np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
@@ -144,7 +147,7 @@ def test_rows_that_are_not_there_are_an_error(in_arrays, compiled):
         in_arrays()
     X = np.ones((4, 3))
     with pytest.raises(IndexError):
-        _native.squared_gaps(X, X, np.array([0]), np.array([4]))
+        native.squared_gaps(X, X, np.array([0]), np.array([4]))
 
 
 @needs_loops
@@ -156,10 +159,10 @@ def test_inverses(m):
     row, column = np.triu_indices(m)
     packed = np.ascontiguousarray(matrices[:, row, column])
     expected = np.linalg.inv(matrices)[:, row, column] * np.where(row == column, 1, 2)
-    found = _native.invert_packed(packed)
+    found = native.invert_packed(packed)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
     packed[4] *= -1
-    assert _native.invert_packed(packed) is None
+    assert native.invert_packed(packed) is None
 
 
 def test_matrices_that_are_not_positive_definite_are_inverted_all_the_same():
@@ -178,7 +181,7 @@ def test_columns_are_made_orthogonal(in_arrays, compiled, width, apart):
     block = rng.normal(size=(100, 1)) + apart * rng.normal(size=(100, width))
     if not compiled:
         in_arrays()
-    basis = _native_vectors.orthogonalize(block.copy())
+    basis = native_vectors.orthogonalize(block.copy())
     np.testing.assert_allclose(basis.T @ basis, np.eye(width), atol=1e-14)
     left = block - basis @ (basis.T @ block)
     np.testing.assert_allclose(left, 0, atol=1e-13)
@@ -191,10 +194,10 @@ def test_a_vector_loses_what_rows_have(in_arrays, n_rows):
     rows = np.ascontiguousarray(np.linalg.qr(rng.normal(size=(48, n_rows)))[0].T)
     vector = 1e6 * rows.sum(axis=0) + rng.normal(size=48)
     found, expected = vector.copy(), vector.copy()
-    parts = _native_vectors.take_out(found, rows)
+    parts = native_vectors.take_out(found, rows)
     np.testing.assert_allclose(rows @ found, 0, atol=1e-13)
     in_arrays()
-    np.testing.assert_allclose(_native_vectors.take_out(expected, rows), parts)
+    np.testing.assert_allclose(native_vectors.take_out(expected, rows), parts)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
@@ -204,9 +207,9 @@ def test_a_product(in_arrays, shape):
     rows, inner, columns = shape
     rng = np.random.default_rng(6)
     left, right = rng.normal(size=(rows, inner)), rng.normal(size=(inner, columns))
-    found = _native_vectors.multiply(left, right)
+    found = native_vectors.multiply(left, right)
     in_arrays()
-    np.testing.assert_allclose(found, _native_vectors.multiply(left, right), atol=1e-12)
+    np.testing.assert_allclose(found, native_vectors.multiply(left, right), atol=1e-12)
 
 
 @needs_loops
@@ -215,15 +218,15 @@ def test_a_symmetric_matrix_times_a_vector(in_arrays, n):
     rng = np.random.default_rng(7)
     matrix, vector = rng.normal(size=(n, n)), rng.normal(size=n)
     matrix += matrix.T
-    found = _native_vectors.symmetric_times(matrix, vector)
+    found = native_vectors.symmetric_times(matrix, vector)
     in_arrays()
-    expected = _native_vectors.symmetric_times(matrix, vector)
+    expected = native_vectors.symmetric_times(matrix, vector)
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 @needs_loops
 def test_equal_columns_are_not_hidden():
-    basis = _native_vectors.orthogonalize(np.ones((16, 8)))
+    basis = native_vectors.orthogonalize(np.ones((16, 8)))
     assert np.isnan(basis[:, 1:]).any()
 
 
@@ -259,11 +262,11 @@ def test_gaps_to_all(in_arrays, m):
     rng = np.random.default_rng(m)
     queries, X = rng.normal(size=(5, m)), rng.normal(size=(1030, m))
     X[1027] = queries[3]
-    found = _native_pairs.all_squared_gaps(queries, X)
+    found = native_pairs.all_squared_gaps(queries, X)
     assert found[3, 1027] == 0
     in_arrays()
     np.testing.assert_allclose(
-        found, _native_pairs.all_squared_gaps(queries, X), rtol=1e-13
+        found, native_pairs.all_squared_gaps(queries, X), rtol=1e-13
     )
 
 
@@ -310,9 +313,9 @@ def test_edges_both_ways(in_arrays, part):
     upper = np.triu(rng.uniform(size=(50, 50)) < part, 1)
     edges = 50, *np.nonzero(upper), rng.normal(size=upper.sum())
     edges[3][:2] = 0.0  # zeros are edges
-    found = _native_edges.mirror_edges(*edges)
+    found = native_edges.mirror_edges(*edges)
     in_arrays()
-    expected = _native_edges.mirror_edges(*edges)
+    expected = native_edges.mirror_edges(*edges)
     for name in ("data", "indices", "indptr"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert found.nnz == 2 * upper.sum()
@@ -326,9 +329,9 @@ def test_relations_are_united(in_arrays, n_neighbors):
     n, rng = 150, np.random.default_rng(7)  # more than two tiles
     column = np.argsort(rng.uniform(size=(n, n)) + 2 * np.eye(n))[:, :n_neighbors]
     relation = n, np.repeat(np.arange(n), n_neighbors), column.ravel()
-    found = _native_edges.unite_relations(*relation)
+    found = native_edges.unite_relations(*relation)
     in_arrays()
-    expected = _native_edges.unite_relations(*relation)
+    expected = native_edges.unite_relations(*relation)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -345,10 +348,10 @@ def test_laplacians_and_other_orders(in_arrays, part, loops):
     order = rng.permutation(50)
     place = np.argsort(order)
     for _ in range(2):
-        found = _native_edges.subtract_from_degrees(weights, degrees)
+        found = native_edges.subtract_from_degrees(weights, degrees)
         np.testing.assert_array_equal(found.toarray(), np.diag(degrees) - table)
         assert found.has_canonical_format
-        turned = _native_edges.reorder(weights, order, place)
+        turned = native_edges.reorder(weights, order, place)
         np.testing.assert_array_equal(turned.toarray(), table[order][:, order])
         in_arrays()
 
@@ -364,10 +367,10 @@ def test_uneven_relations_are_united(in_arrays, hub):
     row, column = np.nonzero(table)
     order = np.lexsort([rng.permutation(row.size), row])  # columns in any order
     relation = 150, row[order], column[order]
-    found = _native_edges.unite_relations(*relation)
+    found = native_edges.unite_relations(*relation)
     in_arrays()
     expected = np.nonzero(np.triu(table | table.T))
-    for both in (found, _native_edges.unite_relations(*relation)):
+    for both in (found, native_edges.unite_relations(*relation)):
         np.testing.assert_array_equal(both, expected)
 
 
@@ -375,9 +378,9 @@ def test_uneven_relations_are_united(in_arrays, hub):
 @pytest.mark.parametrize("n_edges", [0, 30, 80, 400])
 def test_pieces_are_labelled_by_their_smallest_sample(in_arrays, n_edges):
     ends = np.random.default_rng(n_edges).integers(0, 150, size=(2, n_edges))
-    count, labels = _native_edges.label_pieces(150, *ends)
+    count, labels = native_edges.label_pieces(150, *ends)
     in_arrays()
-    expected, names = _native_edges.label_pieces(150, *ends)
+    expected, names = native_edges.label_pieces(150, *ends)
     assert count == expected == labels.max() + 1
     np.testing.assert_array_equal(labels, names)
     first = np.unique(labels, return_index=True)[1]
@@ -393,7 +396,7 @@ def test_directions_of_small_matrices(m):
     matrices[3], matrices[4], matrices[5] = 0.0, np.eye(m), matrices[17]
     matrices[7] *= 1e250
     matrices[8] *= 1e-250
-    variances, directions = _native_pairs.principal_directions(matrices)
+    variances, directions = native_pairs.principal_directions(matrices)
     size = np.maximum(variances[:, :1], 1e-300)
     expected = np.linalg.eigvalsh(matrices)[:, ::-1]
     np.testing.assert_allclose(variances / size, expected / size, atol=1e-13)
@@ -407,8 +410,8 @@ def test_directions_of_small_matrices(m):
 
 @needs_loops
 def test_directions_that_the_loops_do_not_find_are_left_to_lapack():
-    assert _native_pairs.principal_directions(np.ones((2, 17, 17))) is None
-    assert _native_pairs.principal_directions(np.ones((2, 3, 3), np.float32)) is None
+    assert native_pairs.principal_directions(np.ones((2, 17, 17))) is None
+    assert native_pairs.principal_directions(np.ones((2, 3, 3), np.float32)) is None
 
 
 @pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_loops), False])
@@ -463,7 +466,7 @@ def test_factors_of_patches(in_arrays, covariance, include_center):
 def test_products_of_factors_are_packed_covariances(r, m):
     rng = np.random.default_rng(0)
     factors, noise = rng.normal(size=(9, r, m)), rng.random(9)
-    packed = _native_pairs.packed_products(factors, noise)
+    packed = native_pairs.packed_products(factors, noise)
     whole = factors.transpose(0, 2, 1) @ factors + noise[:, None, None] * np.eye(m)
     row, column = np.triu_indices(m)
     np.testing.assert_allclose(packed, whole[:, row, column], rtol=1e-13, atol=1e-13)

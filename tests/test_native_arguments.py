@@ -11,7 +11,8 @@ import pytest
 import scipy.sparse as sp
 from loops import needs_loops
 
-from patchfold import _native, _native_edges
+from patchfold.backends.native import edges as native_edges
+from patchfold.backends.native import loops as native
 
 pytestmark = needs_loops
 
@@ -61,7 +62,7 @@ class Argument:
 
 
 def declared(name):
-    text = getattr(_native.loops(), name).__doc__
+    text = getattr(native.loops(), name).__doc__
     return [Argument(word) for word in text.split(" ")]
 
 
@@ -73,8 +74,8 @@ def values(name, seed=0, **sizes):
 
 LOOPS = sorted(
     name
-    for name in vars(_native.loops() or object)
-    if "(" in str(getattr(_native.loops(), name).__doc__)
+    for name in vars(native.loops() or object)
+    if "(" in str(getattr(native.loops(), name).__doc__)
     and not name.startswith("_")
     and name != "LAYOUT"
 )
@@ -111,12 +112,12 @@ def test_there_are_loops_to_try():
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_arguments_that_fit_are_taken(loop):
-    assert getattr(_native.loops(), loop)(*values(loop)) >= 0
+    assert getattr(native.loops(), loop)(*values(loop)) >= 0
 
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_too_few_and_too_many_arguments_are_refused(loop):
-    run, given = getattr(_native.loops(), loop), values(loop)
+    run, given = getattr(native.loops(), loop), values(loop)
     for wrong in (given[:-1], [*given, 1], []):
         with pytest.raises(ValueError, match=loop):
             run(*wrong)
@@ -124,7 +125,7 @@ def test_too_few_and_too_many_arguments_are_refused(loop):
 
 @pytest.mark.parametrize(("loop", "place"), ARRAYS)
 def test_arrays_of_another_kind_are_refused(loop, place):
-    run, given = getattr(_native.loops(), loop), values(loop)
+    run, given = getattr(native.loops(), loop), values(loop)
     argument, array = declared(loop)[place], given[place]
     wrong = [
         None,
@@ -149,7 +150,7 @@ def test_arrays_of_another_kind_are_refused(loop, place):
 
 @pytest.mark.parametrize(("loop", "place"), ARRAYS)
 def test_arrays_of_another_size_are_refused_or_harmless(loop, place):
-    run = getattr(_native.loops(), loop)
+    run = getattr(native.loops(), loop)
     array = values(loop)[place]
     for axis in range(array.ndim):
         for change in (-1, 1, 16):
@@ -178,7 +179,7 @@ def outcome(run, given):
 )
 @pytest.mark.parametrize("index", [-1, 2**31 - 1, -(2**31)])
 def test_indices_out_of_range_are_refused(loop, place, index):
-    run, given = getattr(_native.loops(), loop), values(loop)
+    run, given = getattr(native.loops(), loop), values(loop)
     given[place][..., -1] = index
     with pytest.raises(IndexError, match=f"{loop}: {declared(loop)[place].name} "):
         run(*given)
@@ -186,7 +187,7 @@ def test_indices_out_of_range_are_refused(loop, place, index):
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_negative_counts_are_refused(loop):
-    run = getattr(_native.loops(), loop)
+    run = getattr(native.loops(), loop)
     for place, argument in enumerate(declared(loop)):
         if argument.is_number and argument.sizes[0]:
             for wrong in (-1, 2**70, 1.5, None):
@@ -199,7 +200,7 @@ def test_negative_counts_are_refused(loop):
 @pytest.mark.parametrize("loop", LOOPS)
 def test_any_bits_end(loop):
     """Arrays of any bits, and counts of any size, end in a result or an error."""
-    run, arguments = getattr(_native.loops(), loop), declared(loop)
+    run, arguments = getattr(native.loops(), loop), declared(loop)
     rng = np.random.default_rng(3)
     for seed in range(150):
         sizes = {} if seed % 3 else {"n": 9, "e": int(rng.integers(0, 40)), "m": 7}
@@ -234,7 +235,7 @@ def test_lengths_that_no_path_has_are_refused(length):
     graph = ring()
     graph.data[3] = length
     with pytest.raises(ValueError, match="length"):
-        _native.shortest_paths(graph, np.arange(6))
+        native.shortest_paths(graph, np.arange(6))
 
 
 @pytest.mark.parametrize(
@@ -253,8 +254,8 @@ def test_sparse_matrices_that_are_none_are_refused(part, at, value):
     getattr(graph, part)[at] = value
     order = np.arange(6, dtype=np.int32)
     for run in (
-        lambda: _native.shortest_paths(graph, np.arange(6)),
-        lambda: _native_edges.reorder(graph, order, order),
+        lambda: native.shortest_paths(graph, np.arange(6)),
+        lambda: native_edges.reorder(graph, order, order),
     ):
         with pytest.raises((ValueError, IndexError)):
             run()
@@ -265,16 +266,16 @@ def test_an_order_that_names_rows_twice_is_refused():
     graph = sp.csr_array(sp.vstack([graph[:5], sp.csr_array((1, 6))]))
     order[5] = 0
     with pytest.raises(ValueError, match="reorder_rows"):
-        _native_edges.reorder(graph, order, order)
+        native_edges.reorder(graph, order, order)
 
 
 def test_relations_out_of_order_are_refused():
     row = np.array([3, 1, 2])
     with pytest.raises(ValueError, match="ascend"):
-        _native_edges.unite_relations(50, row, row + 1)
+        native_edges.unite_relations(50, row, row + 1)
 
 
 @pytest.mark.parametrize("indices", [np.array([2**32]), np.array([0.5])])
 def test_indices_do_not_change_with_their_type(indices):
     with pytest.raises(IndexError):
-        _native.shortest_paths(ring(), indices)
+        native.shortest_paths(ring(), indices)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from loops import needs_loops
 
 import patchfold as pf
-from patchfold import _native_field as native
+from patchfold.backends.native import field as native
 
 N = 90
 GRID = native.Grid(-24.0, -21.0, 0.6, 80, 70, 75)

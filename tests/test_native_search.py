@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 from loops import needs_loops
 
-from patchfold._native_search import (
-    Homes,
-    group_samples,
-    search_cells,
-)
+from patchfold.backends.native.search import Homes, group_samples, search_cells
 
 
 def cells_of(rng, n, m, n_cells):

@@ -15,10 +15,12 @@ from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 from sklearn.preprocessing import scale
 
 import patchfold as pf
-from patchfold import _blocks, _distinct, exact_search
-from patchfold.connectivity import closest_pairs
+from patchfold.backends import threads
 from patchfold.exceptions import NeighborCountWarning
-from patchfold.neighbors import (
+from patchfold.graph.connectivity import closest_pairs
+from patchfold.neighbors import distinct
+from patchfold.neighbors import exact as exact_module
+from patchfold.neighbors.choice import (
     find_neighbors,
     find_query_neighbors,
     resolve_n_neighbors,
@@ -90,7 +92,7 @@ over_hard_data = pytest.mark.parametrize(
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Cut the work into many blocks, as large data would."""
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 20_000)
+    monkeypatch.setattr(threads, "BLOCK_BYTES", 20_000)
 
 
 def query_reference(queries, X, k):
@@ -207,7 +209,7 @@ def test_auto_and_exact_are_the_same_search(name):
 @pytest.mark.usefixtures("small_blocks")
 def test_cutting_the_samples_into_blocks_changes_nothing(X, monkeypatch):
     cut = find_neighbors(X, 7)
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 10**9)
+    monkeypatch.setattr(threads, "BLOCK_BYTES", 10**9)
     whole = find_neighbors(X, 7)
     assert (cut.indices == whole.indices).all()
     assert (cut.distances == whole.distances).all()
@@ -262,7 +264,7 @@ def tied_tables():
 def test_ties_and_duplicates_are_settled_as_by_all_pairs(name, k, monkeypatch):
     X = tied_tables()[name]
     found, new = find_neighbors(X, k), find_query_neighbors(X[::2] + 1.0, X, k)
-    monkeypatch.setattr(exact_search, "FEW_LOOPS", 1000)
+    monkeypatch.setattr(exact_module, "FEW_LOOPS", 1000)
     true, true_new = find_neighbors(X, k), find_query_neighbors(X[::2] + 1.0, X, k)
     for ours, theirs in ((found, true), (new, true_new)):
         np.testing.assert_array_equal(ours.indices, theirs.indices)
@@ -273,20 +275,20 @@ def test_ties_and_duplicates_are_settled_as_by_all_pairs(name, k, monkeypatch):
 @pytest.mark.parametrize("name", ["bits", "few_distinct", "grid", "one_hot"])
 def test_few_rows_of_a_table_with_ties_are_compared_with_all(name, monkeypatch):
     # Twenty times the time of normal data, if all of them were.
-    compared, among_all = [], exact_search._among_all
+    compared, among_all = [], exact_module._among_all
 
     def count(queries, *args):
         compared.append(len(queries))
         return among_all(queries, *args)
 
-    monkeypatch.setattr(exact_search, "_among_all", count)
+    monkeypatch.setattr(exact_module, "_among_all", count)
     find_neighbors(tied_tables()[name], 2)
     assert sum(compared) <= 90
 
 
 def test_rows_of_equal_hash_that_differ_are_kept_apart(monkeypatch):
-    monkeypatch.setattr(_distinct, "_hash", lambda X: np.zeros(len(X), np.uint64))
-    assert _distinct.find_distinct(random_points()) is None
+    monkeypatch.setattr(distinct, "_hash", lambda X: np.zeros(len(X), np.uint64))
+    assert distinct.find_distinct(random_points()) is None
     X = tied_tables()["few_distinct"]
     found = find_neighbors(X, 5)
     monkeypatch.undo()
@@ -518,7 +520,7 @@ def squared_distances(X):
     ids=["random", "grid", "far", "clusters"],
 )
 def test_closest_pairs_equal_brute_force(X, block_bytes, monkeypatch):
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(threads, "BLOCK_BYTES", block_bytes)
     rng = np.random.default_rng(10)
     D = squared_distances(X)
     for n_groups in (2, 5):
@@ -570,7 +572,7 @@ def test_the_search_among_many_equals_the_search_among_all(kind, training, monke
         return find_query_neighbors(queries, X, 6)
 
     expected = search()
-    monkeypatch.setattr(exact_search, "FEW", 10)
+    monkeypatch.setattr(exact_module, "FEW", 10)
     found = search()
     np.testing.assert_array_equal(found.indices, expected.indices)
     np.testing.assert_allclose(found.distances, expected.distances, rtol=1e-12)

@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from patchfold import atlas
-from patchfold.atlas import find_page, make_table, write_data
-from patchfold.page_server import MOST_BODY, PageServer, files_below
+from patchfold.cli import _atlas
+from patchfold.cli._atlas import find_page, make_table, write_data
+from patchfold.cli._page_server import MOST_BODY, PageServer, files_below
 
 STATEMENTS = [
     "DROP TABLE dataset",
@@ -291,12 +291,12 @@ def test_the_page_is_found_without_importing_its_package(tmp_path, monkeypatch):
     package = tmp_path / "embedding_atlas"
     (package / "static").mkdir(parents=True)
     (package / "__init__.py").write_text("raise RuntimeError('imported')")
-    spec = atlas.importlib.util.spec_from_file_location(
+    spec = _atlas.importlib.util.spec_from_file_location(
         "embedding_atlas",
         package / "__init__.py",
         submodule_search_locations=[str(package)],
     )
-    monkeypatch.setattr(atlas.importlib.util, "find_spec", lambda name: spec)
+    monkeypatch.setattr(_atlas.importlib.util, "find_spec", lambda name: spec)
     with pytest.raises(ImportError, match=r'pip install "patchfold\[view\]"'):
         find_page()
     (package / "static" / "index.html").write_text("<p>")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from patchfold.tabular.parquet import (
+from patchfold.tables.parquet import (
     cut_rows,
     frame_of,
     look_at,

@@ -6,9 +6,9 @@ import reference
 from sklearn.base import clone
 
 import patchfold as pf
-from patchfold import _blocks
-from patchfold.neighbors import find_neighbors
-from patchfold.patch_sizes import sizes_by_curvature, tangent_turning
+from patchfold.backends import threads
+from patchfold.dissimilarity.patch_sizes import sizes_by_curvature, tangent_turning
+from patchfold.neighbors.choice import find_neighbors
 
 ESTIMATORS = [pf.PatchIsomap, pf.PatchEigenmaps, pf.PatchLLE, pf.PatchProjection]
 
@@ -76,7 +76,7 @@ def test_more_curvature_never_means_a_larger_patch():
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_every_estimator_takes_it_and_gives_the_same_bits(estimator, monkeypatch):
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 2**16)
+    monkeypatch.setattr(threads, "BLOCK_BYTES", 2**16)
     X, _ = folded(300)
     models = [
         estimator(adaptive_patches=True, n_jobs=n_jobs).fit(X) for n_jobs in (1, 3, 1)

@@ -8,15 +8,20 @@ import pytest
 import reference
 
 import patchfold as pf
-from patchfold import _blocks
+from patchfold.backends import threads
 from patchfold.exceptions import (
     DegeneratePatchWarning,
     DisconnectedGraphWarning,
     NegativeEigenvalueWarning,
     SingularPatchError,
 )
-from patchfold.neighbors import find_neighbors, find_query_neighbors
-from patchfold.patches import Patches, check_invertible, fit_patches, mean_variance
+from patchfold.neighbors.choice import find_neighbors, find_query_neighbors
+from patchfold.patches.fitting import (
+    Patches,
+    check_invertible,
+    fit_patches,
+    mean_variance,
+)
 
 ESTIMATORS = [pf.PatchIsomap, pf.PatchEigenmaps, pf.PatchLLE, pf.CauchyEmbedding]
 over_estimators = pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -136,7 +141,7 @@ def test_taking_patches_takes_every_part_of_them(m):
 def test_patches_do_not_depend_on_blocks_or_threads(m, n_jobs, monkeypatch):
     X = data(m=m)
     whole = patches_of(X, 6)
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 8_000)
+    monkeypatch.setattr(threads, "BLOCK_BYTES", 8_000)
     cut = patches_of(X, 6, n_jobs=n_jobs)
     np.testing.assert_array_equal(cut.mean, whole.mean)
     np.testing.assert_array_equal(cut.covariance, whole.covariance)

@@ -5,8 +5,8 @@ import warnings
 
 import pytest
 
-from patchfold._blocks import count_threads
-from patchfold._pieces import run_pieces
+from patchfold.backends.processes import run_pieces
+from patchfold.backends.threads import count_threads
 from patchfold.exceptions import NeighborCountWarning, warn
 
 

@@ -11,6 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import patchfold as pf
+from patchfold.estimators.selection import NeighborSelection
 from patchfold.plotting import (
     MAX_CLASSES,
     plot_embedding,
@@ -20,7 +21,6 @@ from patchfold.plotting import (
     plot_patches,
 )
 from patchfold.plotting._style import group_classes
-from patchfold.selection import NeighborSelection
 
 POINTS = np.random.default_rng(0).normal(size=(12, 3))
 LABELS = np.repeat([0, 1, 2], 4)

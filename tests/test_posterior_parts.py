@@ -7,14 +7,10 @@ import pytest
 from scipy.optimize import minimize
 
 import patchfold as pf
-from patchfold._blocks import watch_blocks
-from patchfold.patches import mean_variance
+from patchfold.backends.threads import watch_blocks
+from patchfold.patches.fitting import mean_variance
 from patchfold.posterior.anchors import place_anchors
-from patchfold.posterior.kernel_ridge import (
-    PENALTIES,
-    WIDTH,
-    KernelScores,
-)
+from patchfold.posterior.kernel_ridge import PENALTIES, WIDTH, KernelScores
 from patchfold.posterior.local import PatchScores
 from patchfold.posterior.marginal import N_BINS, MarginalScores
 from patchfold.posterior.pooled import PooledScores

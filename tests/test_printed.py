@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from patchfold._printed import _gnu_libc, without_lines
+from patchfold.backends.printed import _gnu_libc, without_lines
 
 LIBC = _gnu_libc()
 

@@ -12,17 +12,17 @@ from sklearn.manifold import Isomap, LocallyLinearEmbedding
 from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
-from patchfold import _blocks, _memory
-from patchfold.dissimilarity import DISSIMILARITIES, get_dissimilarity
-from patchfold.edge_lengths import compare_pairs
+from patchfold.backends import memory, threads
+from patchfold.dissimilarity.lengths import compare_pairs
+from patchfold.dissimilarity.table import DISSIMILARITIES, get_dissimilarity
 from patchfold.exceptions import (
     DegeneratePatchWarning,
     DisconnectedGraphWarning,
     IsolatedSampleWarning,
     MemoryBudgetError,
 )
-from patchfold.patches import fit_patches, mean_variance
-from patchfold.radius_search import add_nearest, search_within
+from patchfold.neighbors.radius import add_nearest, search_within
+from patchfold.patches.fitting import fit_patches, mean_variance
 
 ESTIMATORS = [
     pf.PatchIsomap,
@@ -57,7 +57,7 @@ def cloud():
 
 @pytest.mark.parametrize("radius", [0.3, 1.5, 2.5, 100.0])
 def test_neighbours_are_all_within_the_radius_nearest_first(cloud, radius, monkeypatch):
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 2**15)
+    monkeypatch.setattr(threads, "BLOCK_BYTES", 2**15)
     near = search_within(cloud, cloud, radius, own=np.arange(60), n_jobs=2)
     expected = reference.neighbors_within(cloud, radius)
     rows = np.split(near.indices, near.pointer[1:-1])
@@ -235,7 +235,7 @@ def test_training_samples_return_and_new_ones_land_near(estimator, dissimilarity
 @over_estimators
 @hard
 def test_threads_do_not_change_a_bit(estimator, wine, monkeypatch):
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 2**15)
+    monkeypatch.setattr(threads, "BLOCK_BYTES", 2**15)
     X, _ = wine
     models = [
         by_radius(estimator, 4.0, dissimilarity="kl", n_jobs=n_jobs).fit(X[:150])
@@ -373,7 +373,7 @@ def test_a_choice_of_number_does_not_go_with_a_radius(roll):
 
 def test_a_radius_too_wide_for_the_memory_is_refused_before_the_search(monkeypatch):
     X = np.random.default_rng(0).uniform(size=(3000, 2))
-    monkeypatch.setattr(_memory, "physical_memory", lambda: 10**9)
+    monkeypatch.setattr(memory, "physical_memory", lambda: 10**9)
     with pytest.raises(
         MemoryBudgetError, match=r"with 3000 neighbours .* Lower radius"
     ):
@@ -433,10 +433,10 @@ def test_one_crowded_place_that_makes_all_patches_large_is_refused(monkeypatch):
     X = rng.normal(size=(300, 40)) * 3
     X[:60] = X[0] + rng.normal(size=(60, 40)) / 100
     model = pf.PatchEigenmaps(n_neighbors=None, radius=1.0)
-    monkeypatch.setattr(_memory, "physical_memory", lambda: 8e6)
-    with pytest.raises(_memory.MemoryBudgetError, match="radius"):
+    monkeypatch.setattr(memory, "physical_memory", lambda: 8e6)
+    with pytest.raises(memory.MemoryBudgetError, match="radius"):
         model.fit(X)
-    monkeypatch.setattr(_memory, "physical_memory", lambda: 2e9)
+    monkeypatch.setattr(memory, "physical_memory", lambda: 2e9)
     model.fit(X)
 
 

@@ -11,8 +11,8 @@ from sklearn.datasets import load_iris
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from patchfold.atlas import PAGE_VERSIONS
 from patchfold.cli import app
+from patchfold.cli._atlas import PAGE_VERSIONS
 
 ROOT = Path(__file__).parents[1]
 BUILT = {"api", "auto_gallery"}

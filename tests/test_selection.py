@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import patchfold as pf
+from patchfold.estimators.selection import CANDIDATES
 from patchfold.metrics import trustworthiness
-from patchfold.selection import CANDIDATES
 
 FOLDS = KFold(3, shuffle=True, random_state=1)
 ESTIMATORS = [

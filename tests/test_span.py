@@ -6,9 +6,9 @@ import reference
 from numpy.testing import assert_allclose
 
 import patchfold as pf
-from patchfold.dissimilarity import DISSIMILARITIES
-from patchfold.estimators import _stages
-from patchfold.span import find_span, is_wide
+from patchfold.dissimilarity.table import DISSIMILARITIES
+from patchfold.estimators import stages
+from patchfold.patches.space import find_span, is_wide
 
 ISOMETRIC = [name for name, row in DISSIMILARITIES.items() if row.isometric]
 
@@ -25,7 +25,7 @@ def in_all_features(monkeypatch):
 
     def fit(model, X):
         with monkeypatch.context() as patch:
-            patch.setattr(_stages, "is_wide", lambda n, m: False)
+            patch.setattr(stages, "is_wide", lambda n, m: False)
             return model.fit(X)
 
     return fit

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from patchfold.tabular import (
+from patchfold.tables import (
     MissingValuesError,
     choose_columns,
     encode_classes,
@@ -17,7 +17,7 @@ from patchfold.tabular import (
     read_table,
     write_table,
 )
-from patchfold.tabular.encoding import describe_columns, summarize_columns
+from patchfold.tables.encoding import describe_columns, summarize_columns
 
 
 @pytest.fixture

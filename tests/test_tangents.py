@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import patchfold as pf
-from patchfold.neighbors import find_neighbors
-from patchfold.patches import Patches, fit_patches
-from patchfold.tangents import compare_tangents, describe_tangents
+from patchfold.dissimilarity.tangents import compare_tangents, describe_tangents
+from patchfold.neighbors.choice import find_neighbors
+from patchfold.patches.fitting import Patches, fit_patches
 
 
 def data(n=40, m=4, seed=0):

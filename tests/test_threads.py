@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 import patchfold as pf
-from patchfold._blocks import BLOCK_BYTES, fill_blocks, map_blocks, watch_blocks
+from patchfold.backends.threads import (
+    BLOCK_BYTES,
+    fill_blocks,
+    map_blocks,
+    watch_blocks,
+)
 
 
 def test_overlapping_fits_give_the_same_bits(wine):
@@ -69,7 +74,8 @@ def test_threads_start_no_threads_of_their_own():
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux pins processes")
 def test_a_process_that_is_pinned_later_counts_its_cores_anew():
     code = (
-        "import os; from patchfold._blocks import count_threads as count; count(-1); "
+        "import os; from patchfold.backends.threads import count_threads as count; "
+        "count(-1); "
         "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); print(count(-1))"
     )
     run = subprocess.run(

@@ -9,8 +9,8 @@ from scipy.linalg import subspace_angles
 from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
-from patchfold._homes import HERE, move
-from patchfold.dissimilarity import DISSIMILARITIES
+from patchfold.backends.homes import HERE, move
+from patchfold.dissimilarity.table import DISSIMILARITIES
 from patchfold.exceptions import DisconnectedGraphWarning
 
 EXTRA = 'needs the torch extra: pip install "patchfold[torch]"'

@@ -6,19 +6,20 @@ import scipy.sparse as sp
 from conftest import edges_of
 from scipy.sparse.csgraph import connected_components, dijkstra
 
-from patchfold import _homes, _memory
-from patchfold._blocks import device_blocks, map_blocks
-from patchfold._types import EdgeList
-from patchfold.connectivity import closest_pairs
-from patchfold.exact_search import search_all as search_arrays
+from patchfold.backends import homes
+from patchfold.backends import memory as memory_module
+from patchfold.backends.tensors import jacobi, spectral
+from patchfold.backends.tensors.graph import find_pieces
+from patchfold.backends.tensors.paths import path_lengths
+from patchfold.backends.tensors.search import GROUP, nearest_columns, search_all
+from patchfold.backends.threads import device_blocks, map_blocks
 from patchfold.exceptions import MemoryBudgetError
-from patchfold.graph import laplacian, pairs_from_directed
-from patchfold.neighbors import find_neighbors, find_query_neighbors
+from patchfold.graph.connectivity import closest_pairs
+from patchfold.graph.weights import laplacian, pairs_from_directed
+from patchfold.neighbors.choice import find_neighbors, find_query_neighbors
+from patchfold.neighbors.exact import search_all as search_arrays
+from patchfold.records import EdgeList
 from patchfold.solvers.spectral import smallest_eigenpairs
-from patchfold.tensors import jacobi, spectral
-from patchfold.tensors.graph import find_pieces
-from patchfold.tensors.paths import path_lengths
-from patchfold.tensors.search import GROUP, nearest_columns, search_all
 
 EXTRA = 'needs the torch extra: pip install "patchfold[torch]"'
 torch = pytest.importorskip("torch", reason=EXTRA)
@@ -30,7 +31,7 @@ NO_CUDA = pytest.mark.skipif(
 
 
 def tensors(value):
-    return _homes.move(value, _homes.Home(torch.device("cpu")))
+    return homes.move(value, homes.Home(torch.device("cpu")))
 
 
 def grid():
@@ -83,7 +84,7 @@ class TestSearch:
     @NO_CUDA
     @pytest.mark.parametrize("m", [3, 20, 50])
     def test_tiles_find_what_all_pairs_do(self, m):
-        from patchfold.tensors.tiles import search_tiles
+        from patchfold.backends.tensors.tiles import search_tiles
 
         X = torch.randn(20_000, m, dtype=torch.float64).cuda()
         own = torch.arange(X.shape[0], device=X.device)
@@ -111,7 +112,7 @@ class TestGraph:
         length = np.arange(pairs.source.size) / 7.0  # the first is a zero
         expected = EdgeList(pairs, length).to_csr()
         matrix = EdgeList(found, torch.from_numpy(length)).to_csr()
-        there = _homes.move(matrix, _homes.HERE)
+        there = homes.move(matrix, homes.HERE)
         np.testing.assert_array_equal(there.indptr, expected.indptr)
         np.testing.assert_array_equal(there.indices, expected.indices)
         np.testing.assert_array_equal(there.data, expected.data)
@@ -280,17 +281,17 @@ class TestJacobi:
 
 class TestMemory:
     def test_work_that_does_not_fit_on_a_device_is_refused(self, monkeypatch):
-        monkeypatch.setattr(_memory, "free_memory", lambda device: 2**30)
+        monkeypatch.setattr(memory_module, "free_memory", lambda device: 2**30)
         X = torch.empty((1_000_000, 50), device="meta")
         with pytest.raises(
             MemoryBudgetError, match=r"GiB, and the device meta has 1.0"
         ):
-            _memory.require_graph_memory(X, 15, patches=True)
-        _memory.require_graph_memory(X[:1000], 15, patches=True)
+            memory_module.require_graph_memory(X, 15, patches=True)
+        memory_module.require_graph_memory(X[:1000], 15, patches=True)
 
     def test_a_full_device_is_a_memory_error_in_words(self):
         def fail():
-            with _homes.plain_memory_errors("work on 7 samples", "Take fewer."):
+            with homes.plain_memory_errors("work on 7 samples", "Take fewer."):
                 raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
 
         with pytest.raises(MemoryBudgetError, match=r"work on 7 samples.*Take fewer\."):
@@ -310,7 +311,7 @@ class TestHomes:
             {"edges": edges, "words": ["a", None], "matrix": edges.to_csr()}
         )
         assert torch.is_tensor(there["edges"].pairs.row)
-        back = _homes.move(there, _homes.HERE)
+        back = homes.move(there, homes.HERE)
         np.testing.assert_array_equal(back["edges"].length, edges.length)
         assert back["words"] == ["a", None]
         np.testing.assert_array_equal(
@@ -318,14 +319,14 @@ class TestHomes:
         )
 
     def test_a_hosted_function_returns_to_the_device_and_precision(self):
-        found = _homes.hosted(np.cumsum)(torch.ones(3))
+        found = homes.hosted(np.cumsum)(torch.ones(3))
         assert found.dtype == torch.float32
         assert found.tolist() == [1, 2, 3]
-        assert isinstance(_homes.hosted(np.cumsum)(np.ones(3)), np.ndarray)
+        assert isinstance(homes.hosted(np.cumsum)(np.ones(3)), np.ndarray)
 
     def test_a_device_that_is_not_there(self):
         with pytest.raises(ValueError, match="device='moon' cannot be used here"):
-            _homes.find_device("moon")
+            homes.find_device("moon")
 
 
 def test_the_table_of_a_device(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ._version import __version__
+from .backends.version import __version__
 
 if TYPE_CHECKING:
     from . import cluster, datasets, exceptions, metrics, plotting
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
         PatchPosterior,
         PatchProjection,
     )
-    from .patches import Patches
-    from .persistence import load_model, save_model
-    from .recipes import cauchy, elap, isomap_kl, klap, pelle
-    from .selection import select_n_neighbors
-    from .sweep import fit_sweep
+    from .estimators.recipes import cauchy, elap, isomap_kl, klap, pelle
+    from .estimators.selection import select_n_neighbors
+    from .estimators.sweep import fit_sweep
+    from .patches.fitting import Patches
+    from .tables.models.saving import load_model, save_model
 
 __all__ = [
     "CauchyEmbedding",
@@ -65,10 +65,10 @@ _HOMES = {
         "PatchProjection",
     ),
     "patches": ("Patches",),
-    "persistence": ("load_model", "save_model"),
-    "recipes": ("cauchy", "elap", "isomap_kl", "klap", "pelle"),
-    "selection": ("select_n_neighbors",),
-    "sweep": ("fit_sweep",),
+    "tables.models": ("load_model", "save_model"),
+    "estimators.recipes": ("cauchy", "elap", "isomap_kl", "klap", "pelle"),
+    "estimators.selection": ("select_n_neighbors",),
+    "estimators.sweep": ("fit_sweep",),
 }
 """The module of every public name that is not itself one."""
 

@@ -23,8 +23,8 @@ from matplotlib.image import imread
 from scipy.ndimage import center_of_mass, label
 from sklearn.preprocessing import scale
 
-from patchfold.atlas import find_page
-from patchfold.neighbors import find_neighbors
+from patchfold.cli._atlas import find_page
+from patchfold.neighbors.choice import find_neighbors
 
 try:
     find_page()

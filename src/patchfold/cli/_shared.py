@@ -91,7 +91,7 @@ def one_line_errors(interrupted: str = "nothing was written") -> Iterator[None]:
 
 def find_home(device: str) -> Any:
     """Return the place for arrays that --device names: NumPy's if none is named."""
-    from .._homes import HERE, find_device
+    from ..backends.homes import HERE, find_device
 
     return find_device(device) if device else HERE
 
@@ -273,7 +273,7 @@ PARTS = {
 @contextmanager
 def show_parts(bar: Progress) -> Iterator[None]:
     """Show on a bar which stage of a fit runs, and how far its parts are."""
-    from .._blocks import watch_blocks
+    from ..backends.threads import watch_blocks
 
     with watch_blocks(partial(_show_part, bar), bar.stage):
         yield

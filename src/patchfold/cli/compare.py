@@ -67,7 +67,7 @@ def compare(
     Writes report.html, which opens anywhere, also offline, and scores.csv.
     """
     with one_line_errors():
-        from .._files import write_text
+        from ..backends.files import write_text
         from ..comparison import compare as run
         from ..comparison.figure import load_plotly
 

@@ -35,8 +35,8 @@ from ._shared import (
 )
 
 if TYPE_CHECKING:
-    from .._homes import Home
-    from ..embedding import Embedded
+    from ..backends.homes import Home
+    from ..tables.embedding import Embedded
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -97,7 +97,7 @@ def embed(
         place_out_of_core(source, out, fitted, cluster, kept, refused, quiet, as_json)
         return
     with one_line_errors():
-        from ..embedding import embed_table, place_table
+        from ..tables.embedding import embed_table, place_table
 
         _check_places(out, plot, model, components)
         check_nothing_is_lost(source, out, plot, model)
@@ -133,7 +133,7 @@ def _fit_on(cluster: str, home: Home, bar: Progress) -> Iterator[Any]:
     if cluster and home.device is not None:
         raise ValueError("--cluster and --device are two places: name one of them.")
     if home.device is not None:
-        from .._homes import fit_on
+        from ..backends.homes import fit_on
 
         yield fit_on(home)
         return
@@ -207,9 +207,9 @@ def _write(
     done: Embedded, out: Path, plot: Path | None, model: Path | None
 ) -> list[str]:
     """Write each file whole; the drawing is done before the first of them."""
-    from .._files import write_bytes
-    from ..persistence import save_model
-    from ..tabular import write_table
+    from ..backends.files import write_bytes
+    from ..tables import write_table
+    from ..tables.models.saving import save_model
 
     picture = None if plot is None else _draw(done, plot.suffix)
     if model is not None:
@@ -225,7 +225,7 @@ def _check_places(
 ) -> None:
     """Refuse, before any work is done, what could not be written or drawn."""
     from ..plotting import check_matplotlib
-    from ..tabular.writing import check_ending, check_folder
+    from ..tables.writing import check_ending, check_folder
 
     check_ending(out)
     if model is not None:

@@ -6,14 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ._shared import (
-    Drop,
-    Id,
-    Progress,
-    one_line_errors,
-    show_parts,
-    split_names,
-)
+from ._shared import Drop, Id, Progress, one_line_errors, show_parts, split_names
 
 
 def view(
@@ -39,7 +32,7 @@ def view(
     secret word: nothing is shown without it, and nothing can be changed.
     """
     with one_line_errors():
-        from ..atlas import make_table, serve
+        from ._atlas import make_table, serve
 
         if x == y != "" or bool(x) != bool(y):
             raise ValueError(

@@ -20,14 +20,14 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from .._files import remove_litter, write_bytes, write_text
-from .._memory import BYTES_PER_EDGE
-from .._version import __version__
-from ..embedding import load_pipeline
+from ..backends.files import remove_litter, write_bytes, write_text
+from ..backends.memory import BYTES_PER_EDGE
+from ..backends.version import __version__
 from ..exceptions import ClusterError
-from ..tabular.columns import match_columns, require_columns
-from ..tabular.parquet import Contents, Run, cut_rows, frame_of, look_at, read_runs
-from ..tabular.reading import name_file
+from ..tables.columns import match_columns, require_columns
+from ..tables.embedding import load_pipeline
+from ..tables.parquet import Contents, Run, cut_rows, frame_of, look_at, read_runs
+from ..tables.reading import name_file
 from .placing import in_one_thread
 from .tasks import run_tasks
 

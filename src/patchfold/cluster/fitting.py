@@ -15,15 +15,15 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from .._types import EdgeValues, Neighborhoods, Pairs
-from .._validation import check_parameters
-from ..edge_lengths import MOST
-from ..estimators._base import PatchEmbedding
+from ..dissimilarity.lengths import MOST
+from ..dissimilarity.on_demand import PatchesOnDemand
+from ..estimators.base import PatchEmbedding
+from ..estimators.sweep import SharedStages
 from ..exceptions import ClusterError
-from ..geodesics import cache_order
-from ..neighbors import choose_search, find_query_neighbors, resolve_n_neighbors
-from ..on_demand import PatchesOnDemand
-from ..sweep import SharedStages
+from ..graph.paths import cache_order
+from ..neighbors.choice import choose_search, find_query_neighbors, resolve_n_neighbors
+from ..records import EdgeValues, Neighborhoods, Pairs
+from ..validation import check_parameters
 from .connection import require_dask
 from .tasks import run_tasks
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..methods import Method
+from ..estimators.methods import Method
 from .scoring import (
     Curve,
     Problem,

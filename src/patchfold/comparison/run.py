@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files import write_text
-from .._pieces import run_pieces
-from ..methods import METHODS, OTHERS, PAPERS, TWINS, Method, find_method, is_installed
-from ..tabular import choose_columns, encode_classes, make_encoder, read_source
-from ..tabular.encoding import describe_columns
+from ..backends.files import write_text
+from ..backends.processes import run_pieces
+from ..estimators.methods import (
+    METHODS,
+    OTHERS,
+    PAPERS,
+    TWINS,
+    Method,
+    find_method,
+    is_installed,
+)
+from ..tables import choose_columns, encode_classes, make_encoder, read_source
+from ..tables.encoding import describe_columns
 from .figure import draw_embeddings
 from .planning import Outcome, conclude, plan, plan_control, run_call
 from .record import Findings, installed_versions
@@ -143,11 +151,11 @@ def compare(
         The column of the classes, or the classes. A dataset knows its own. None leaves
         out what needs classes.
     methods : iterable of str, default=None
-        Names from `patchfold.methods.METHODS`; None for those above.
+        Names from `patchfold.estimators.methods.METHODS`; None for those above.
     n_neighbors : int, default=20
         Neighbours of every method, except KLAP with its paper's .75 n.
     drop, id, categories, scale, impute
-        What is done to the columns: see `patchfold.tabular`.
+        What is done to the columns: see `patchfold.tables`.
     n_splits : int, default=5
         Parts that are held out one after the other.
     sweep : bool, default=True

@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from ..methods import Method
+from ..estimators.methods import Method
+from ..estimators.sweep import fit_sweep
 from ..metrics import trustworthiness
 from ..metrics.panels import score_classifiers, silhouette
-from ..neighbors import resolve_n_neighbors
-from ..sweep import fit_sweep
+from ..neighbors.choice import resolve_n_neighbors
 
 TRUST_NEIGHBORS = 5
 

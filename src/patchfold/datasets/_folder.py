@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._files import read_bytes
+from ..backends.files import read_bytes
 from ._record import Dataset, as_number, order_levels
 from ._registry import is_name
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._files import write_text
+from ..backends.files import write_text
 from ._record import Dataset, DatasetChangedError, DatasetShapeWarning, order_levels
 from ._registry import Entry
 

@@ -5,7 +5,7 @@ from .cauchy_map import CauchyMap
 from .eigenmaps import PatchEigenmaps
 from .isomap import PatchIsomap
 from .lle import PatchLLE
-from .posterior import PatchPosterior
+from .patch_posterior import PatchPosterior
 from .projection import PatchProjection
 
 __all__ = [

@@ -7,20 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._arrays import Array, array_namespace
-from .._types import EdgeList, Links
-from .._validation import LARGEST, Float, Integer, OneOf
-from ..fitted_rules import Count, FittedRule, Number, Numbers, Sizes
-from ..graph import edge_weights, edges_of, fill_in, laplacian
-from ..objectives import DECAYS
-from ..solvers.gradient import (
-    Objective,
-    ascend,
-    find_multiplier,
-    place_by_fixed_point,
-)
+from ..backends.arrays import Array, array_namespace
+from ..graph.weights import edge_weights, edges_of, fill_in, laplacian
+from ..records import EdgeList, Links
+from ..solvers.gradient import Objective, ascend, find_multiplier, place_by_fixed_point
+from ..solvers.objectives import DECAYS
 from ..solvers.spectral import fix_signs, smallest_eigenpairs
-from ._base import PatchEmbedding
+from ..validation import LARGEST, Float, Integer, OneOf
+from .base import PatchEmbedding
+from .stored.rules import Count, FittedRule, Number, Numbers, Sizes
 
 GRAPH_SCALE, DENSE_SCALE = 0.3, 1.0
 """Widths of the decay, relative to the spread of an embedding: see `decay_scale`."""

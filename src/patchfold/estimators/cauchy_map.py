@@ -6,20 +6,30 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin as PrefixedNames
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._blocks import begin_stage
-from .._homes import HERE, home_of, move
-from .._native_field import hash_rows
-from .._structure import check_structure
-from .._types import Links
-from .._validation import (
+from ..backends.homes import HERE, home_of, move
+from ..backends.native.field import hash_rows
+from ..backends.structure import check_structure
+from ..backends.threads import begin_stage
+from ..exceptions import MapConvergenceWarning, warn
+from ..graph.precomputed import check_dissimilarities
+from ..neighbors.choice import resolve_n_neighbors
+from ..records import Links
+from ..solvers.field import placing
+from ..solvers.field.attraction import near_pairs, unite
+from ..solvers.field.descent import Recipe, descend
+from ..solvers.field.source import (
+    Setting,
+    Settings,
+    graph_of,
+    open_matrix,
+    open_samples,
+)
+from ..validation import (
     Float,
     Fraction,
     Having,
@@ -30,33 +40,17 @@ from .._validation import (
     check_parameters,
     check_samples,
 )
-from ..exceptions import MapConvergenceWarning, warn
-from ..field.attraction import near_pairs, unite
-from ..field.descent import Recipe, descend
-from ..field.placing import (
-    is_far,
-    place,
-    reach_of,
-    recognise,
-    settle_links,
-    warn_of_far,
-)
-from ..field.source import Setting, Settings, graph_of, open_matrix, open_samples
-from ..neighbors import resolve_n_neighbors
-from ..precomputed import check_dissimilarities
-from ._base import check_placed
-from ._map_labels import add_labels, read_labels
-from ._map_start import begin, check_init
-from ._parameters import COMMON_RULES
-from ._stored_map import StoredMap
+from .base import check_placed
+from .map_labels import add_labels, read_labels
+from .map_start import begin, check_init
+from .parameters import COMMON_RULES
+from .stored.cauchy_map import StoredMap
 
 STAGES = ("neighbours", "edges", "coordinates")
 """What a fit does, in this order; progress is reported by these names."""
 
 
-class CauchyMap(
-    StoredMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
     """A picture of samples in which neighbours stay together.
 
     It combines known ideas: the objective of t-SNE [1]_, whose kernel is that of Cauchy
@@ -260,7 +254,7 @@ class CauchyMap(
         if not found.converged:
             self._warn_of_the_limit()
         self._order, self._Z = setting.order, found.Z
-        self._reach = reach_of(setting.links.lengths)
+        self._reach = placing.reach_of(setting.links.lengths)
         embedding = np.empty((n, self.n_components))
         embedding[setting.order] = found.Y[:, : self.n_components]
         self._map = self._make_map(embedding)
@@ -307,18 +301,20 @@ class CauchyMap(
         home, X = home_of(X), self._check_samples(X, reset=False)
         if self._is_precomputed():
             links = self._source.link(X, self.n_jobs)
-            known, placed = settle_links(self._map.Y, links)
+            known, placed = placing.settle_links(self._map.Y, links)
             links = Links(links.indices[~known], links.lengths[~known])
         else:
             parts = self._keys, self._map.Y, X, self._train_X, self._order
-            known, placed = recognise(*parts)
+            known, placed = placing.recognise(*parts)
             new = X[~known]
             if new.size:
                 new = new if self._labels is None else self._labels.join(new)
                 links = self._source.link(new, self.n_jobs)
         if not known.all():
-            placed[~known] = place(self._map, links, self.n_jobs)
-            warn_of_far(np.flatnonzero(~known)[is_far(self._map, links)])
+            placed[~known] = placing.place(self._map, links, self.n_jobs)
+            placing.warn_of_far(
+                np.flatnonzero(~known)[placing.is_far(self._map, links)]
+            )
         check_placed(placed)
         return move(placed[:, : self.n_components].copy(), home)
 

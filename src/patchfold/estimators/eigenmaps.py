@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from .._arrays import Array, array_namespace
-from .._types import EdgeList, Links
-from .._validation import Float, Integer, Nothing, OneOf
-from ..fitted_rules import FittedRule, Number, Numbers, Sizes
-from ..graph import (
+from ..backends.arrays import Array, array_namespace
+from ..graph.weights import (
     edge_weights,
     edges_of,
     fill_in,
@@ -16,10 +13,13 @@ from ..graph import (
     resolve_width,
     scale_both_sides,
 )
+from ..records import EdgeList, Links
 from ..solvers.nystrom import nystrom
 from ..solvers.random_walk import walk_coordinates
 from ..solvers.spectral import smallest_eigenpairs
-from ._base import PatchEmbedding
+from ..validation import Float, Integer, Nothing, OneOf
+from .base import PatchEmbedding
+from .stored.rules import FittedRule, Number, Numbers, Sizes
 
 
 class PatchEigenmaps(PatchEmbedding):

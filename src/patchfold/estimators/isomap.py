@@ -6,12 +6,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._arrays import Array
-from .._homes import Home, home_of, is_tensor, move
-from .._memory import require_memory
-from .._types import EdgeList, Links
-from .._validation import Integer, Nothing, OneOf
-from ..fitted_rules import (
+from ..backends.arrays import Array
+from ..backends.homes import Home, home_of, is_tensor, move
+from ..backends.memory import require_memory
+from ..graph.paths import by_samples, geodesics
+from ..graph.weights import edges_of
+from ..records import EdgeList, Links
+from ..solvers.mds import MDSFit, classical_mds, place_by_geodesics, triangulate
+from ..validation import Integer, Nothing, OneOf
+from .base import PatchEmbedding
+from .stored.rules import (
     FittedError,
     FittedRule,
     MayLack,
@@ -22,10 +26,6 @@ from ..fitted_rules import (
     Whole,
     check_finite,
 )
-from ..geodesics import by_samples, geodesics
-from ..graph import edges_of
-from ..solvers.mds import MDSFit, classical_mds, place_by_geodesics, triangulate
-from ._base import PatchEmbedding
 
 ALL_PAIRS = 10_000
 """Up to this many samples `n_landmarks="auto"` takes all of them as landmarks."""

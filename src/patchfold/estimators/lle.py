@@ -7,19 +7,19 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from .._arrays import Array
-from .._homes import HERE, hosted, move
-from .._types import EdgeList, Links, Pairs
-from .._validation import Float
-from ..connectivity import Components, closed_components
-from ..fitted_rules import FittedRule, Matrix, Numbers
-from ..labels import get_label_rule
+from ..backends.arrays import Array
+from ..backends.homes import HERE, hosted, move
+from ..graph.connectivity import Components, closed_components
+from ..graph.labels import get_label_rule
+from ..records import EdgeList, Links, Pairs
 from ..solvers.reconstruction import (
     barycentric_weights,
     entropic_weights,
     reconstruction_embedding,
 )
-from ._base import PatchEmbedding
+from ..validation import Float
+from .base import PatchEmbedding
+from .stored.rules import FittedRule, Matrix, Numbers
 
 
 class PatchLLE(PatchEmbedding):

@@ -7,12 +7,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .._arrays import Array
-from .._homes import HERE, home_of, move
-from .._types import EdgeList
-from .._validation import Float, Having, OneOf
-from ..dissimilarity import DISSIMILARITIES
-from ..fitted_rules import (
+from ..backends.arrays import Array
+from ..backends.homes import HERE, home_of, move
+from ..dissimilarity.table import DISSIMILARITIES
+from ..graph.weights import edge_weights, edges_of, resolve_width
+from ..records import EdgeList
+from ..solvers.projection import locality_projection
+from ..validation import Float, Having, OneOf
+from .base import PatchEmbedding, check_placed
+from .stored.embedding import SEARCH_RULES
+from .stored.rules import (
     Count,
     FittedRule,
     Matrix,
@@ -24,10 +28,6 @@ from ..fitted_rules import (
     Whole,
     Words,
 )
-from ..graph import edge_weights, edges_of, resolve_width
-from ..solvers.projection import locality_projection
-from ._base import PatchEmbedding, check_placed
-from ._stored_embedding import SEARCH_RULES
 
 _OF_PATCHES = (PatchEmbedding._made_again - {"patch_sizes_"}) | {
     "_train_X",

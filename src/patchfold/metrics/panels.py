@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..neighbors import find_neighbors
+from ..neighbors.choice import find_neighbors
 from ._classifiers import make_classifier, panel_accuracy
 from .topology import check_points, continuity, trustworthiness
 

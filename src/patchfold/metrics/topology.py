@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from .._structure import check_structure
-from .._validation import LARGEST
-from ..neighbors import find_neighbors
+from ..backends.structure import check_structure
+from ..neighbors.choice import find_neighbors
+from ..validation import LARGEST
 
 TIE_TOLERANCE = 1e-12
 """Similarities, or distances, closer than this relative to their size are equal."""

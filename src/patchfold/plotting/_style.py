@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..labels import sortable_labels
+from ..graph.labels import sortable_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_array
 
-from .._validation import Float, Fraction, Integer, check_magnitude, check_parameter
-from ..estimators._parameters import COMMON_RULES
-from ..neighbors import find_neighbors, resolve_n_neighbors
-from ..patches import fit_patches, mean_variance
+from ..neighbors.choice import find_neighbors, resolve_n_neighbors
+from ..patches.covariance import COVARIANCE_RULES
+from ..patches.fitting import fit_patches, mean_variance
+from ..validation import (
+    Float,
+    Fraction,
+    Integer,
+    Truth,
+    check_magnitude,
+    check_parameter,
+)
 from ._style import GREY, check_points, group_classes, new_axes, show_legend, tidy
 
 if TYPE_CHECKING:
@@ -19,16 +26,8 @@ if TYPE_CHECKING:
 RULES = {
     "n_neighbors": (Integer(1), Fraction()),
     "n_std": Float(0, open_low=True),
-    **{
-        name: COMMON_RULES[name]
-        for name in (
-            "include_center",
-            "covariance",
-            "n_directions",
-            "shrinkage",
-            "ridge",
-        )
-    },
+    "include_center": Truth(),
+    **COVARIANCE_RULES,
 }
 """What the numbers and words among the arguments may be."""
 

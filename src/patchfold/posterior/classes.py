@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import assert_all_finite
 
-from .._homes import HERE, move
-from ..labels import UNLABELLED, encode_labels
+from ..backends.homes import HERE, move
+from ..graph.labels import UNLABELLED, encode_labels
 
 
 def encode_classes(

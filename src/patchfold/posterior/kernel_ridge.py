@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._blocks import map_blocks
-from .._distances import Products
-from ..patches import mean_variance
+from ..backends.distances import Products
+from ..backends.threads import map_blocks
+from ..patches.fitting import mean_variance
 from .rows import spread_rows
 
 NULL = 1e-14

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, array_namespace, cholesky, identity_like
-from .._blocks import map_blocks, tell_each
-from .._homes import HERE, Home, home_of, move
-from .._working import working_on
-from ..patches import Patches, fit_patches, mean_variance
+from ..backends.arrays import Array, array_namespace, cholesky, identity_like
+from ..backends.homes import HERE, Home, home_of, move
+from ..backends.threads import map_blocks, tell_each
+from ..backends.working import working_on
+from ..patches.fitting import Patches, fit_patches, mean_variance
 from .search import ClassSearch
 
 

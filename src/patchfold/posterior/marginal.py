@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._blocks import map_blocks
+from ..backends.threads import map_blocks
 
 N_BINS = 10
 """A column of no more values than this has one bin for each."""

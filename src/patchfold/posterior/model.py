@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._homes import HERE, Home
+from ..backends.homes import HERE, Home
 from ..exceptions import LabelBlendWarning, warn
 from .anchors import order_classes, place_anchors
 from .scores import ClassScores, Scored, Settings

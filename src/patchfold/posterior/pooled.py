@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._blocks import map_blocks
-from ..covariance import isotropic_noise
-from ..patches import mean_variance
+from ..backends.threads import map_blocks
+from ..patches.covariance import isotropic_noise
+from ..patches.fitting import mean_variance
 
 SHRINKAGE = 0.1
 """γ: less than that of a patch, as the covariance is estimated from all rows."""

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._blocks import begin_stage
-from .._homes import HERE, Home, move
+from ..backends.homes import HERE, Home, move
+from ..backends.threads import begin_stage
 from .kernel_ridge import KernelScores
 from .local import PatchScores
 from .marginal import MarginalScores

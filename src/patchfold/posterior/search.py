@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array
-from .._homes import HERE, Home, home_of, move
-from ..neighbors import choose_search, find_neighbors, find_query_neighbors
+from ..backends.arrays import Array
+from ..backends.homes import HERE, Home, home_of, move
+from ..neighbors.choice import choose_search, find_neighbors, find_query_neighbors
 from .rows import spread_rows
 
 MOST_ROWS = 5000

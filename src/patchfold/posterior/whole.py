@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..covariance import isotropic_noise
-from ..patches import mean_variance
+from ..patches.covariance import isotropic_noise
+from ..patches.fitting import mean_variance
 
 
 @dataclass(frozen=True)

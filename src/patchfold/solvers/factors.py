@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from scipy.linalg.blas import dgemm
 from scipy.sparse.linalg import splu
 
-from .._blocks import wait_for
-from .._memory import physical_memory
-from .._printed import without_lines
+from ..backends.memory import physical_memory
+from ..backends.printed import without_lines
+from ..backends.threads import wait_for
 from ..exceptions import MemoryBudgetError
 
 NO_ROOM = rb"Can't expand MemType \d+: jcol \d+"

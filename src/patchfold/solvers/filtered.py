@@ -20,10 +20,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh, eigh_tridiagonal
 
-from .._blocks import map_blocks, tell_part
-from .._native_edges import reorder
-from .._native_vectors import WIDTH, orthogonalize, recur, sparse_times
-from ..geodesics import cache_order
+from ..backends.native.edges import reorder
+from ..backends.native.vectors import WIDTH, orthogonalize, recur, sparse_times
+from ..backends.threads import map_blocks, tell_part
+from ..graph.paths import cache_order
 
 FEW = 1500
 """Up to this many rows Lanczos is as fast."""

@@ -20,13 +20,13 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
-from .._arrays import Array, array_namespace
-from .._homes import Home, home_of, hosted, is_tensor, move
-from .._types import EdgeList, Pairs
-from ..graph import laplacian
-from ..objectives import Decay
-from ..tensors.graph import with_values
+from ..backends.arrays import Array, array_namespace
+from ..backends.homes import Home, home_of, hosted, is_tensor, move
+from ..backends.tensors.graph import with_values
+from ..graph.weights import laplacian
+from ..records import EdgeList, Pairs
 from .nystrom import capped_ratio
+from .objectives import Decay
 
 MAX_BACKTRACKS = 60
 

@@ -8,9 +8,9 @@ from functools import reduce
 import numpy as np
 from scipy.linalg import eigh
 
-from .._arrays import Array, array_namespace
-from .._blocks import map_blocks
-from .._homes import home_of, hosted
+from ..backends.arrays import Array, array_namespace
+from ..backends.homes import home_of, hosted
+from ..backends.threads import map_blocks
 from ..exceptions import NegativeEigenvalueWarning, warn
 from .spectral import fix_signs, is_dense, largest_eigenpairs
 

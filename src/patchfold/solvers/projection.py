@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh, svd
 
-from .._homes import hosted
-from ..graph import laplacian
+from ..backends.homes import hosted
+from ..graph.weights import laplacian
 from .spectral import fix_signs
 
 RANK_TOLERANCE = 1e-10

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, array_namespace
-from .._homes import hosted
+from ..backends.arrays import Array, array_namespace
+from ..backends.homes import hosted
 from .nystrom import keep_from_zero
 
 ROUNDING = 1e-10

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from .._homes import hosted
+from ..backends.homes import hosted
 from .factors import factorize
 from .spectral import smallest_eigenpairs
 

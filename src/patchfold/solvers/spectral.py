@@ -14,10 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
-from .._arrays import Array, array_namespace
-from .._homes import HERE, Home, home_of, hosted, move
-from ..tensors.graph import Laplacian
-from ..tensors.spectral import lanczos
+from ..backends.arrays import Array, array_namespace
+from ..backends.homes import HERE, Home, home_of, hosted, move
+from ..backends.tensors.graph import Laplacian
+from ..backends.tensors.spectral import lanczos
 from .arpack import arpack_eigenpairs
 from .filtered import filtered_eigenpairs, suits_filter
 from .inverse import SPARE, inverse_eigenpairs

@@ -25,10 +25,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from .._files import write_bytes
+from ..backends.files import write_bytes
 from ..estimators import PatchEigenmaps, PatchIsomap, PatchLLE
+from ..estimators.recipes import cauchy, elap, isomap_kl, klap, pelle
 from ..plotting import check_matplotlib, plot_embedding
-from ..recipes import cauchy, elap, isomap_kl, klap, pelle
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

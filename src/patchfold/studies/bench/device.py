@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._homes import Home, move
-from ...neighbors import find_neighbors
-from ...recipes import elap, klap
-from ...tensors.search import search_all
+from ...backends.homes import Home, move
+from ...backends.tensors.search import search_all
+from ...estimators.recipes import elap, klap
+from ...neighbors.choice import find_neighbors
 from .rows import Result, Row
 from .tasks import N_NEIGHBORS, gaussians, noisy_roll
 
@@ -120,7 +120,7 @@ def describe_device(home: Home) -> str:
 
     Examples
     --------
-    >>> from patchfold._homes import HERE
+    >>> from patchfold.backends.homes import HERE
     >>> describe_device(HERE).startswith("On NumPy")
     True
     """

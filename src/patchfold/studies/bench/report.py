@@ -12,8 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
-from ..._files import write_bytes, write_text
-from ..._homes import Home
+from ...backends.files import write_bytes, write_text
+from ...backends.homes import Home
 from .device import ROWS, describe_device, time_row
 from .measure import Measurement
 from .rows import (

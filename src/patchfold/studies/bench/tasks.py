@@ -20,10 +20,10 @@ from ...estimators import (
     PatchLLE,
     PatchPosterior,
 )
-from ...exact_search import search_all
-from ...neighbors import find_neighbors
-from ...recipes import elap, isomap_kl, klap
-from ...sweep import fit_sweep
+from ...estimators.recipes import elap, isomap_kl, klap
+from ...estimators.sweep import fit_sweep
+from ...neighbors.choice import find_neighbors
+from ...neighbors.exact import search_all
 
 Call = Callable[[], Any]
 Task = Callable[[int, int], Call]

@@ -13,9 +13,9 @@ from sklearn.preprocessing import scale
 
 from ...datasets import load, us_capitals
 from ...estimators import CauchyEmbedding
-from ...methods.baselines import BASELINES, PAPER_NEIGHBORS
+from ...estimators.methods.baselines import BASELINES, PAPER_NEIGHBORS
+from ...estimators.recipes import cauchy
 from ...metrics.panels import evaluate, one_nn_accuracy, silhouette
-from ...recipes import cauchy
 from .figure_records import Panel
 from .methods import embeddings
 from .papers import PAPERS, Published

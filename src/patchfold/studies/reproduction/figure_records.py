@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._files import write_text
+from ...backends.files import write_text
 
 FOLDER = "figures"
 """Where the files lie, in the folder of the results."""

@@ -12,16 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ..._pieces import run_pieces
-from ..._version import __version__
+from ...backends.processes import run_pieces
+from ...backends.version import __version__
 from ...datasets import DatasetUnavailableError, make_letter, make_shape
-from .figure_panels import (
-    Shown,
-    show_cities,
-    show_classes,
-    show_curves,
-    show_digits,
-)
+from .figure_panels import Shown, show_cities, show_classes, show_curves, show_digits
 from .figure_records import FigureRecord, Panel, read_figure, write_figure
 from .papers import Published, published_numbers
 

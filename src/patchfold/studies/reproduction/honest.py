@@ -16,11 +16,11 @@ from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 
-from ...methods import BASELINES, SIZES
+from ...estimators.methods import BASELINES, SIZES
+from ...estimators.selection import VOTERS, make_folds
+from ...estimators.sweep import fit_sweep
 from ...metrics.panels import silhouette
-from ...neighbors import resolve_n_neighbors
-from ...selection import VOTERS, make_folds
-from ...sweep import fit_sweep
+from ...neighbors.choice import resolve_n_neighbors
 from .corruption import corrupt
 from .methods import OWN
 from .scoring import fill_and_scale, panel_scores

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...estimators import CauchyEmbedding, PatchPosterior
-from ...methods import BASELINES, FRACTIONS, SIZES
-from ...recipes import cauchy, elap, isomap_kl, klap, pelle
-from ...sweep import fit_sweep
+from ...estimators.methods import BASELINES, FRACTIONS, SIZES
+from ...estimators.recipes import cauchy, elap, isomap_kl, klap, pelle
+from ...estimators.sweep import fit_sweep
 from .released import elap_released, klap_released, pelle_released
 
 VARIANTS = ("equations", "released")

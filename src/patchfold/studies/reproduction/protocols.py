@@ -20,7 +20,7 @@ from itertools import product
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from ...methods.baselines import PAPER_NEIGHBORS
+from ...estimators.methods.baselines import PAPER_NEIGHBORS
 from ...metrics.panels import one_nn_accuracy, silhouette
 from ...metrics.topology import local_topology_violations
 from .corruption import NOISE_LEVELS, OUTLIER_SHARES

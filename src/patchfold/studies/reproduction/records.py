@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from ..._files import remove_litter, write_text
+from ...backends.files import remove_litter, write_text
 
 
 class ResultsLockedError(OSError):

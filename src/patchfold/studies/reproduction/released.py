@@ -32,13 +32,13 @@ from scipy.sparse import coo_array, dia_array
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils import check_array, column_or_1d
 
-from ..._validation import Float, Fraction, Integer, Rule
-from ...dissimilarity import DISSIMILARITIES
-from ...edge_lengths import compare_pairs
-from ...neighbors import resolve_n_neighbors
-from ...patches import Patches, fit_patches
+from ...dissimilarity.lengths import compare_pairs
+from ...dissimilarity.table import DISSIMILARITIES
+from ...neighbors.choice import resolve_n_neighbors
+from ...patches.fitting import Patches, fit_patches
 from ...solvers.arpack import arpack_eigenpairs
 from ...solvers.spectral import fix_signs
+from ...validation import Float, Fraction, Integer, Rule
 
 RIDGE = 1e-3
 """What a singular covariance gets on its diagonal, and no other one does."""

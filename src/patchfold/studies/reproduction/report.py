@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ..._files import write_bytes, write_text
+from ...backends.files import write_bytes, write_text
 from ...plotting import plot_critical_difference
 from .documents import Block, Grid, Heading, Image, Paragraph, as_html, as_markdown
 from .figure_plots import as_png, caption, draw_figure, figure_title

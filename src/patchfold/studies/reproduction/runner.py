@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..._pieces import run_pieces
-from ..._validation import check_magnitude
-from ..._version import __version__
+from ...backends.processes import run_pieces
+from ...backends.version import __version__
 from ...datasets import DatasetUnavailableError, load
+from ...validation import check_magnitude
 from .honest import LeftOutError
 from .methods import RELEASED
 from .papers import PAPERS, Published, published_numbers

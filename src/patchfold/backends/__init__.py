@@ -1,0 +1,1 @@
+"""Where arrays live and loops run: devices, threads, memory, files, loops in C."""

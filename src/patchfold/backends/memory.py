@@ -1,0 +1,106 @@
+"""Refuse work that cannot fit in memory, before it starts and in words."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from ..exceptions import MemoryBudgetError
+from .arrays import Array
+from .homes import is_tensor
+from .tensors.devices import free_memory
+
+BYTES_PER_EDGE = 150
+"""What one neighbour of one sample costs at the peak: indices, sorting, weights."""
+
+BLAS_ROOM = 2**26
+"""What must be free at least: BLAS ends the process, without an error that could be
+caught, where it finds no room for its own buffers."""
+
+
+def physical_memory() -> int:
+    """Return the machine's memory in bytes; a great deal where it does not say.
+
+    A process whose address space is limited (`ulimit -v`) has no more than that.
+    """
+    try:
+        import resource
+
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    except (AttributeError, ImportError, ValueError, OSError):
+        return 2**62
+    return machine if limit == resource.RLIM_INFINITY else min(machine, limit)
+
+
+def require_memory(
+    n_bytes: float, what: str, remedy: str, *, like: Array = None
+) -> None:
+    """Raise MemoryBudgetError if `what` needs more than the machine has.
+
+    Parameters
+    ----------
+    n_bytes : float
+        An estimate of the peak.
+    what : str
+        What needs it, with its numbers.
+    remedy : str
+        Which parameter to change.
+    like : array or None
+        Where the work will be done: of a tensor's device, what is free counts.
+    """
+    if is_tensor(like) and like.device.type != "cpu":
+        free = free_memory(like.device)
+        if n_bytes > free:
+            raise MemoryBudgetError(
+                f"{what} would need about {n_bytes / 2**30:.1f} GiB, and the device "
+                f"{like.device} has {free / 2**30:.1f} free. {remedy}"
+            )
+        return
+    have = physical_memory()
+    if n_bytes > have:
+        raise MemoryBudgetError(
+            f"{what} would need about {n_bytes / 2**30:.1f} GiB, and this machine has "
+            f"{have / 2**30:.1f}. {remedy}"
+        )
+    try:
+        np.empty(BLAS_ROOM, dtype=np.uint8)
+    except MemoryError:
+        raise MemoryBudgetError(
+            f"{what}: less than {BLAS_ROOM >> 20} MiB of memory are left. {remedy}"
+        ) from None
+
+
+def require_graph_memory(
+    X: Array,
+    n_neighbors: int | None,
+    patches: bool,
+    points: bool = False,
+    *,
+    parameter: str = "n_neighbors",
+    wide: bool = False,
+    largest: int | None = None,
+) -> None:
+    """Refuse a neighbour graph, and its patches, that the machine cannot hold.
+
+    Patches of `wide` samples are kept in as many coordinates as there are samples.
+    Where neighbourhoods differ, `n_neighbors` is their mean size, and all patches take
+    the room of the `largest`.
+    """
+    n, m = X.shape
+    k = n_neighbors or n - 1
+    points_each = (largest or k) + 1
+    per_sample = BYTES_PER_EDGE * k
+    if patches and wide:
+        per_sample += 8 * (2 * points_each * n + 3 * m)
+    elif patches:
+        per_sample += 8 * (4 * m * m if points_each > m else 3 * points_each * m)
+    if points:
+        per_sample += 8 * 2 * points_each * m
+    require_memory(
+        n * per_sample,
+        f"the graph of {n} samples with {k} neighbours and {m} features",
+        f"Lower {parameter}, or reduce the features first.",
+        like=X,
+    )

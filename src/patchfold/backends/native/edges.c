@@ -1,0 +1,336 @@
+/* Loops over the edges of a graph; see loops.h and edges.py. */
+
+#include "loops.h"
+
+/* ---- Edges of a table of neighbours, and edges as rows of a sparse matrix ----------- */
+
+#define AT_ONCE 0xFFFFF /* edges between looks for a signal, less one */
+#define TILE 64
+
+/* Fill a table (n, n) with who is whose neighbour, either way, above the diagonal; by
+   tiles, as columns are read too. */
+static void fill_table(unsigned char *table, Py_ssize_t n, const int64_t *row,
+                       const int64_t *column, Py_ssize_t n_relations)
+{
+    for (Py_ssize_t e = 0; e < n_relations; e++)
+        table[row[e] * n + column[e]] = 1;
+    for (Py_ssize_t first = 0; first < n; first += TILE)
+        for (Py_ssize_t start = first; start < n; start += TILE) {
+            Py_ssize_t last = first + TILE < n ? first + TILE : n;
+            Py_ssize_t stop = start + TILE < n ? start + TILE : n;
+            for (Py_ssize_t i = first; i < last; i++)
+                for (Py_ssize_t j = start > i ? start : i + 1; j < stop; j++)
+                    table[i * n + j] |= table[j * n + i];
+        }
+}
+
+static Outcome unite_most(Call *call)
+{
+    int64_t *low = call->at[2], *high = call->at[3];
+    Py_ssize_t n = SIZE('n'), count = 0;
+    unsigned char *table = scratch(call, n, n, 1);
+    if (SIZE('f') <= SIZE('e'))
+        return refuse(call, BAD_VALUE, "source has no room for one edge more");
+    if (table == NULL)
+        return NO_MEMORY;
+    fill_table(table, n, call->at[0], call->at[1], SIZE('e'));
+    for (Py_ssize_t i = 0; i < n; i++)
+        for (Py_ssize_t j = i + 1; j < n; j++) { /* no branch: it could not be foreseen */
+            low[count] = i;
+            high[count] = j;
+            count += table[i * n + j];
+        }
+    call->result = count;
+    return DONE;
+}
+
+/* Returns how many edges there are. There is room for one more than there are relations,
+   as what is written behind the last is not an edge. */
+const Loop unite_relations = {
+    "unite_relations",
+    "row:l(e)<n column:l(e)<n source:L(f) target:L(f) n:#n",
+    unite_most,
+};
+
+#define AHEAD 32 /* edges whose rows are fetched early: they are far apart */
+#define FEW 32   /* numbers that are sorted one by one */
+
+typedef struct {
+    const int64_t *row, *column; /* rows ascend */
+    Py_ssize_t n, n_relations;
+    int64_t *next;   /* scratch (n + 1): where the next larger neighbour is put */
+    int64_t *own;    /* scratch (n): where those end that the sample asked for itself */
+    int64_t *larger; /* scratch (n_relations): those of one sample after another */
+} Relation;
+
+/* Give every sample its larger neighbours, in the order of who asked: itself first.
+   Returns whether no signal came. */
+static int list_larger(Call *call, const Relation *g)
+{
+    memset(g->next, 0, sizeof(int64_t) * (size_t)(g->n + 1));
+    for (Py_ssize_t e = 0; e < g->n_relations; e++) {
+        int64_t i = g->row[e], j = g->column[e];
+        g->next[(i < j ? i : j) + 1]++;
+    }
+    for (Py_ssize_t i = 0; i < g->n; i++)
+        g->next[i + 1] += g->next[i];
+    for (Py_ssize_t i = 0, e = 0; i < g->n; i++) {
+        for (; e < g->n_relations && g->row[e] == i; e++) {
+            if (e + AHEAD < g->n_relations)
+                __builtin_prefetch(g->larger + g->next[g->column[e + AHEAD]], 1);
+            int64_t j = g->column[e];
+            g->larger[g->next[i < j ? i : j]++] = i < j ? j : i;
+        }
+        g->own[i] = g->next[i];
+        if ((i & AT_ONCE) == 0 && is_interrupted(call))
+            return 0;
+    }
+    return 1;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
+    return (i > j) - (i < j);
+}
+
+static void sort_places(int64_t *place, int64_t count)
+{
+    if (count > FEW) {
+        qsort(place, (size_t)count, sizeof(int64_t), compare_places);
+        return;
+    }
+    for (int64_t k = 1; k < count; k++) {
+        int64_t one = place[k], at = k;
+        for (; at > 0 && place[at - 1] > one; at--)
+            place[at] = place[at - 1];
+        place[at] = one;
+    }
+}
+
+/* Write the edges; returns how many there are. What others asked for came in order. */
+static Py_ssize_t write_edges(const Relation *g, int64_t *source, int64_t *target)
+{
+    Py_ssize_t count = 0;
+    int64_t start = 0;
+    for (Py_ssize_t i = 0; i < g->n; start = g->next[i++]) {
+        const int64_t *a = g->larger + start, *a_end = g->larger + g->own[i];
+        const int64_t *b = a_end, *b_end = g->larger + g->next[i];
+        int64_t last = -1;
+        sort_places(g->larger + start, a_end - a);
+        while (a < a_end || b < b_end) {
+            int64_t j = b == b_end || (a < a_end && *a <= *b) ? *a++ : *b++;
+            source[count] = i;
+            target[count] = j;
+            count += j != last;
+            last = j;
+        }
+    }
+    return count;
+}
+
+static Outcome unite_few(Call *call)
+{
+    Relation g = {call->at[0], call->at[1], SIZE('n'), SIZE('e')};
+    g.next = scratch(call, g.n + 1, 1, sizeof(int64_t));
+    g.own = scratch(call, g.n, 1, sizeof(int64_t));
+    g.larger = scratch(call, g.n_relations, 1, sizeof(int64_t));
+    if (SIZE('f') <= g.n_relations)
+        return refuse(call, BAD_VALUE, "source has no room for one edge more");
+    for (Py_ssize_t e = 1; e < g.n_relations; e++)
+        if (g.row[e] < g.row[e - 1])
+            return refuse(call, BAD_VALUE, "rows do not ascend");
+    if (g.next == NULL || g.own == NULL || g.larger == NULL)
+        return NO_MEMORY;
+    if (!list_larger(call, &g))
+        return INTERRUPTED;
+    call->result = write_edges(&g, call->at[2], call->at[3]);
+    return DONE;
+}
+
+const Loop unite_neighbors = {
+    "unite_neighbors",
+    "row:l(e)<n column:l(e)<n source:L(f) target:L(f) n:#n",
+    unite_few,
+};
+
+typedef struct {
+    const int64_t *source, *target;
+    const double *value;
+    int32_t *pointer, *column;
+    double *data;
+    Py_ssize_t n, n_edges;
+} Edges;
+
+/* Where each row begins. */
+static void count_entries(const Edges *g)
+{
+    memset(g->pointer, 0, sizeof(int32_t) * (size_t)(g->n + 1));
+    for (Py_ssize_t e = 0; e < g->n_edges; e++) {
+        g->pointer[g->source[e] + 1]++;
+        g->pointer[g->target[e] + 1]++;
+    }
+    for (Py_ssize_t i = 0; i < g->n; i++)
+        g->pointer[i + 1] += g->pointer[i];
+}
+
+/* Edges are sorted, so a row meets its smaller neighbours in order, then the larger.
+   `next` is the entry each row has reached. Returns whether no signal came. */
+static int write_entries(Call *call, const Edges *g, int32_t *next)
+{
+    for (Py_ssize_t e = 0; e < g->n_edges; e++) {
+        if ((e & AT_ONCE) == 0 && is_interrupted(call))
+            return 0;
+        if (e + AHEAD < g->n_edges) {
+            int32_t soon = next[g->target[e + AHEAD]];
+            __builtin_prefetch(g->column + soon, 1);
+            __builtin_prefetch(g->data + soon, 1);
+        }
+        int32_t up = next[g->target[e]]++, down = next[g->source[e]]++;
+        g->column[up] = (int32_t)g->source[e];
+        g->data[up] = g->value[e];
+        g->column[down] = (int32_t)g->target[e];
+        g->data[down] = g->value[e];
+    }
+    return 1;
+}
+
+static Outcome mirror(Call *call)
+{
+    Edges g = {call->at[0], call->at[1], call->at[2], call->at[3], call->at[4],
+               call->at[5], SIZE('n'),   SIZE('e')};
+    int32_t *next = scratch(call, g.n, 1, sizeof(int32_t));
+    if (SIZE('f') != 2 * g.n_edges || SIZE('f') > INT32_MAX || g.n > INT32_MAX)
+        return refuse(call, BAD_VALUE, "column has no room for every edge twice");
+    if (next == NULL)
+        return NO_MEMORY;
+    count_entries(&g);
+    memcpy(next, g.pointer, sizeof(int32_t) * (size_t)g.n);
+    return write_entries(call, &g, next) ? DONE : INTERRUPTED;
+}
+
+const Loop mirror_edges = {
+    "mirror_edges",
+    "source:l(e)<n target:l(e)<n value:d(e) pointer:I(n+1) column:I(f) data:D(f)",
+    mirror,
+};
+
+/* ---- Matrices of a graph ------------------------------------------------------------ */
+
+/* D - W of a sparse matrix, rows ascending: what is on the diagonal of W is taken off the
+   degree. There is room for one entry more in every row. */
+static Outcome subtract(Call *call)
+{
+    const int32_t *start = call->at[0], *j = call->at[1];
+    const double *weight = call->at[2], *degree = call->at[3];
+    int32_t *starts = call->at[4], *place = call->at[5], count = 0;
+    double *value = call->at[6];
+    Py_ssize_t n = SIZE('n');
+    Outcome outcome = check_rows(call, start, j, 0, n, SIZE('e'), n);
+    if (outcome != DONE)
+        return outcome;
+    if (SIZE('f') < SIZE('e') + n || SIZE('f') > INT32_MAX)
+        return refuse(call, BAD_VALUE, "to_column has no room for one more in every row");
+    for (Py_ssize_t i = 0; i < n; i++) {
+        int32_t e = start[i], end = start[i + 1];
+        starts[i] = count;
+        for (; e < end && j[e] < i; e++, count++)
+            place[count] = j[e], value[count] = -weight[e];
+        place[count] = (int32_t)i, value[count] = degree[i];
+        for (; e < end && j[e] == i; e++)
+            value[count] -= weight[e];
+        for (count++; e < end; e++, count++)
+            place[count] = j[e], value[count] = -weight[e];
+    }
+    starts[n] = count;
+    call->result = count;
+    return DONE;
+}
+
+/* Returns how many entries there are. */
+const Loop subtract_from_degrees = {
+    "subtract_from_degrees",
+    "pointer:i(n+1) column:i(e) data:d(e) degrees:d(n) to_pointer:I(n+1) to_column:I(f) "
+    "to_data:D(f)",
+    subtract,
+};
+
+/* A sparse matrix with its rows in an order, and its columns where `place` says. */
+static Outcome reorder(Call *call)
+{
+    const int32_t *start = call->at[0], *j = call->at[1], *row = call->at[3];
+    const int32_t *to = call->at[4];
+    const double *value = call->at[2];
+    int32_t *starts = call->at[5], *columns = call->at[6];
+    double *values = call->at[7];
+    Outcome outcome = check_rows(call, start, j, 0, SIZE('n'), SIZE('e'), SIZE('c'));
+    if (outcome != DONE)
+        return outcome;
+    starts[0] = 0;
+    for (Py_ssize_t i = 0; i < SIZE('r'); i++) {
+        int32_t at = starts[i], e = start[row[i]], end = start[row[i] + 1];
+        if (end - e > SIZE('f') - at || SIZE('f') > INT32_MAX)
+            return refuse(call, BAD_VALUE, "rows of the order have more entries than fit");
+        for (; e < end; e++, at++)
+            columns[at] = to[j[e]], values[at] = value[e];
+        starts[i + 1] = at;
+    }
+    return DONE;
+}
+
+const Loop reorder_rows = {
+    "reorder_rows",
+    "pointer:i(n+1) column:i(e) data:d(e) order:i(r)<n place:i(c)<c to_pointer:I(r+1) "
+    "to_column:I(f) to_data:D(f)",
+    reorder,
+};
+
+/* ---- Connected pieces --------------------------------------------------------------- */
+
+/* The smallest known sample of a piece, from any: each points to one that is smaller, or
+   is itself the smallest, so the way ends. What was passed points further down afterwards. */
+INLINE int64_t first_of(int64_t *smaller, int64_t i)
+{
+    while (smaller[i] != i) {
+        smaller[i] = smaller[smaller[i]];
+        i = smaller[i];
+    }
+    return i;
+}
+
+/* Number the pieces by their smallest samples; returns how many there are. */
+static int64_t number_pieces(const int64_t *smaller, int32_t *labels, Py_ssize_t n)
+{
+    int64_t count = 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        labels[i] = smaller[i] == i ? (int32_t)count++ : labels[smaller[i]];
+    return count;
+}
+
+static Outcome find_pieces(Call *call)
+{
+    const int64_t *low = call->at[0], *high = call->at[1];
+    Py_ssize_t n = SIZE('n');
+    int64_t *smaller = scratch(call, n, 1, sizeof(int64_t));
+    if (n > INT32_MAX)
+        return refuse(call, BAD_VALUE, "there are more samples than labels");
+    if (smaller == NULL)
+        return NO_MEMORY;
+    for (Py_ssize_t i = 0; i < n; i++)
+        smaller[i] = i;
+    for (Py_ssize_t e = 0; e < SIZE('e'); e++) {
+        if ((e & AT_ONCE) == 0 && is_interrupted(call))
+            return INTERRUPTED;
+        int64_t a = first_of(smaller, low[e]), b = first_of(smaller, high[e]);
+        smaller[a > b ? a : b] = a > b ? b : a;
+    }
+    call->result = number_pieces(smaller, call->at[2], n);
+    return DONE;
+}
+
+/* Returns how many pieces there are. */
+const Loop label_pieces = {
+    "label_pieces",
+    "source:l(e)<n target:l(e)<n labels:I(n)",
+    find_pieces,
+};

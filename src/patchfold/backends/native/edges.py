@@ -1,0 +1,133 @@
+"""Loops in C over the edges of a graph (`edges.c`), and arrays; see `_native.py`."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from .loops import as_kind, check_places, loops, parts_of
+
+
+def mirror_edges(
+    n: int, source: np.ndarray, target: np.ndarray, values: np.ndarray
+) -> sp.csr_array:
+    """Return the symmetric sparse matrix of edges, zeros stored, rows ascending.
+
+    Edges are sorted by (source, target), source < target.
+    """
+    kind = np.int32 if max(n, 2 * source.size) < 2**31 else np.int64
+    if loops() is None or kind is np.int64 or values.dtype != np.float64:
+        check_places(n, source, target)
+        counts = np.bincount(source, minlength=n)
+        pointer = np.concatenate([[0], np.cumsum(counts)]).astype(kind)
+        above = sp.csr_array((values, target.astype(kind), pointer), shape=(n, n))
+        turned = above.tocsc()
+        parts = turned.data, turned.indices, turned.indptr
+        # A row is what is left of the diagonal, then what is right of it.
+        both = sp.hstack([sp.csr_array(parts, shape=(n, n)), above], format="csr")
+        column = both.indices
+        np.subtract(column, n, out=column, where=column >= n)
+        return sp.csr_array((both.data, column, both.indptr), shape=(n, n))
+    pointer, column = np.empty(n + 1, kind), np.empty(2 * source.size, kind)
+    data = np.empty(2 * source.size)
+    edges = (
+        as_kind(source, np.int64),
+        as_kind(target, np.int64),
+        as_kind(values, np.float64),
+    )
+    loops().mirror_edges(*edges, pointer, column, data)
+    return sp.csr_array((data, column, pointer), shape=(n, n))
+
+
+DENSE = 8
+"""A relation of more than this part of all pairs is put in a table of all pairs."""
+
+
+def unite_relations(
+    n: int, row: np.ndarray, column: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """List the pairs of which either is the other's neighbour, source < target, sorted.
+
+    Rows ascend, and nobody is a neighbour of itself.
+    """
+    is_dense = row.size > n * n // DENSE
+    if loops() is None:
+        return _unite_in_arrays(n, row, column, is_dense)
+    source, target = np.empty((2, row.size + 1), np.int64)
+    relation = as_kind(row, np.int64), as_kind(column, np.int64)
+    unite = loops().unite_relations if is_dense else loops().unite_neighbors
+    count = unite(*relation, source, target, n)
+    return source[:count], target[:count]
+
+
+def _unite_in_arrays(
+    n: int, row: np.ndarray, column: np.ndarray, is_dense: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    check_places(n, row, column)
+    if is_dense:
+        table = np.zeros((n, n), dtype=bool)
+        table[row, column] = True
+        table |= table.T
+        source, target = np.nonzero(np.triu(table, k=1))
+        return source, target
+    key = np.minimum(row, column) * np.int64(n) + np.maximum(row, column)
+    key.sort()
+    first = np.ones(key.size, dtype=bool)
+    np.not_equal(key[1:], key[:-1], out=first[1:])
+    source, target = np.divmod(key[first], n)
+    return source, target
+
+
+def subtract_from_degrees(weights: sp.csr_array, degrees: np.ndarray) -> sp.csr_array:
+    """Return D - W of a sparse matrix, the diagonal stored."""
+    n, nnz = weights.shape[0], weights.nnz + weights.shape[0]
+    if not _is_narrow(weights, nnz) or not weights.has_canonical_format:
+        return (sp.diags_array(degrees) - weights).tocsr()
+    pointer, column = np.empty(n + 1, np.int32), np.empty(nnz, np.int32)
+    data = np.empty(nnz)
+    parts = *parts_of(weights), as_kind(degrees, np.float64)
+    count = loops().subtract_from_degrees(*parts, pointer, column, data)
+    return sp.csr_array((data[:count], column[:count], pointer), shape=weights.shape)
+
+
+def reorder(matrix: sp.csr_array, order: np.ndarray, place: np.ndarray) -> sp.csr_array:
+    """Return a matrix with its rows in an order, and column j at `place[j]`.
+
+    Entries of a row stay in the order they had: to sort them would take longer.
+    """
+    if not _is_narrow(matrix, matrix.nnz):
+        rows = matrix[order]
+        parts = rows.data, place[rows.indices], rows.indptr
+        return sp.csr_array(parts, shape=matrix.shape)
+    pointer, column = np.empty(order.size + 1, np.int32), np.empty(matrix.nnz, np.int32)
+    data = np.empty(matrix.nnz)
+    places = as_kind(order, np.int32), as_kind(place, np.int32)
+    loops().reorder_rows(*parts_of(matrix), *places, pointer, column, data)
+    return sp.csr_array((data, column, pointer), shape=matrix.shape)
+
+
+def _is_narrow(matrix: sp.csr_array, nnz: int) -> bool:
+    """Say whether the loops take a matrix: double precision, 32 bits an index."""
+    kinds = matrix.data.dtype, matrix.indices.dtype, matrix.indptr.dtype
+    narrow = kinds == (np.float64, np.int32, np.int32) and nnz < 2**31
+    return loops() is not None and narrow
+
+
+def label_pieces(
+    n: int, source: np.ndarray, target: np.ndarray
+) -> tuple[int, np.ndarray]:
+    """Count and label the connected components of n samples, those of edges together.
+
+    Labels are in the order of the smallest sample of each.
+    """
+    if loops() is None:
+        check_places(n, source, target)
+        degree = np.bincount(source, minlength=n) + np.bincount(target, minlength=n)
+        if n and 2 * degree.min() >= n - 1:  # a piece of n/2 samples has no such degree
+            return 1, np.zeros(n, dtype=np.int32)
+        graph = sp.coo_array((np.ones(source.size), (source, target)), shape=(n, n))
+        return connected_components(graph, directed=False)
+    labels = np.empty(n, np.int32)
+    edges = as_kind(source, np.int64), as_kind(target, np.int64)
+    return loops().label_pieces(*edges, labels), labels

@@ -1,0 +1,140 @@
+/* What the files of the loops share. */
+
+#ifndef PATCHFOLD_LOOPS_H
+#define PATCHFOLD_LOOPS_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One build for every x86: the loader picks what the processor can do. */
+#if !defined(__x86_64__) || !defined(__GLIBC__) || defined(__clang__)
+#define EVERY_PROCESSOR
+#elif __GNUC__ >= 12
+#define EVERY_PROCESSOR \
+    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define EVERY_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+
+/* Sixteen floats, or eight doubles, computed with at once. */
+typedef float Floats __attribute__((vector_size(64), aligned(4)));
+typedef double Doubles __attribute__((vector_size(64), aligned(8)));
+typedef int32_t Ints __attribute__((vector_size(64), aligned(4)));
+typedef int64_t Longs __attribute__((vector_size(64), aligned(8)));
+#define N_FLOATS 16
+#define N_DOUBLES 8
+
+/* For what is compiled with its caller, as the processor of that has it. */
+#define INLINE static inline __attribute__((always_inline))
+
+/* Eights are passed in other registers where there is no AVX-512: inlined always. */
+INLINE double total(Doubles v)
+{
+    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+}
+
+/* Ask for numbers that are read soon. */
+INLINE void fetch(const double *values, Py_ssize_t count)
+{
+    for (Py_ssize_t k = 0; k < count; k += 64 / sizeof(double))
+        __builtin_prefetch(values + k);
+}
+
+/* Whether so many numbers are a triangle of a matrix of m rows, with its diagonal. */
+INLINE int is_packed(Py_ssize_t packed, Py_ssize_t m)
+{
+    return m <= packed && m < (Py_ssize_t)1 << 31 && packed == m * (m + 1) / 2;
+}
+
+/* ---- What a loop is, and how it is called ------------------------------------------- */
+
+/* A loop declares its arguments in one string, for example
+
+       "left:d(p,m) row:l(e)<p count:#k near:r out:D(e)"
+
+   An array has a kind and a size in every dimension. Kinds are d and f (double and single
+   precision), i and l (integers of 32 and 64 bits) and u (unsigned, 64 bits); arrays of a
+   capital kind are written to. A size is a letter, which is the same number wherever it
+   is used, a letter and a number (n+1), or a number. "<p" after an integer array: it
+   holds indices, all of them 0 to p - 1. "#k" is an integer of at least 0 that becomes a
+   size, and "r" is a real number.
+
+   `call.c` refuses all else by a Python exception before the loop runs. So a loop may
+   rely on types, contiguity, sizes and declared indices, and checks only what depends on
+   more than that. It runs without Python's lock. */
+
+#define MOST_ARGUMENTS 24
+#define MOST_SCRATCH 8
+
+typedef enum {
+    DONE,
+    NO_MEMORY,
+    BAD_INDEX,  /* an IndexError: `wrong` says what is wrong */
+    BAD_VALUE,  /* likewise a ValueError */
+    INTERRUPTED /* a signal's handler raised an exception */
+} Outcome;
+
+typedef struct Call Call;
+
+typedef struct {
+    const char *name, *declaration;
+    Outcome (*run)(Call *call);
+} Loop;
+
+struct Call {
+    const Loop *loop;
+    void *at[MOST_ARGUMENTS]; /* where arrays begin, by the place of the argument */
+    Py_ssize_t sizes[26];     /* by letter; -1: not known yet */
+    double real;
+    const char *wrong;
+    Py_ssize_t result; /* what the call returns */
+    /* Of `call.c` alone: */
+    Py_buffer views[MOST_ARGUMENTS];
+    int n_views;
+    void *scratch[MOST_SCRATCH];
+    int n_scratch;
+    PyThreadState *thread;
+    double looked; /* when signals were last looked for */
+};
+
+#define SIZE(letter) (call->sizes[(letter) - 'a'])
+
+/* In call.c. */
+PyObject *call_loop(PyObject *self, PyObject *args);
+
+/* End a loop: `return refuse(call, BAD_VALUE, "...")`. */
+Outcome refuse(Call *call, Outcome how, const char *wrong);
+
+/* Memory (a x b items, zeros) that is freed after the loop; NULL if there is none. */
+void *scratch(Call *call, Py_ssize_t a, Py_ssize_t b, size_t item);
+
+/* Whether a signal asks to stop. Cheap, but not to be called for every number. */
+int is_interrupted(Call *call);
+
+/* Whether rows `first` to `last` of a sparse matrix lie one after another among
+   `n_entries`, and their columns are all below `n_columns`. */
+Outcome check_pointers(Call *call, const int32_t *pointer, Py_ssize_t first,
+                       Py_ssize_t last, Py_ssize_t n_entries);
+Outcome check_rows(Call *call, const int32_t *pointer, const int32_t *column,
+                   Py_ssize_t first, Py_ssize_t last, Py_ssize_t n_entries,
+                   Py_ssize_t n_columns);
+
+/* In loops.c, search.c, divergence.c, vectors.c, pairs.c, edges.c, field.c. */
+extern const Loop shortest_paths, invert_packed, squared_gaps;
+extern const Loop search_cells;
+extern const Loop kl_of_pairs, kl_of_factored_pairs;
+extern const Loop sparse_times, recur, orthogonalize, take_out, multiply, symmetric_times;
+extern const Loop moments_of_patches, packed_products, principal_directions,
+    turns_of_pairs, all_squared_gaps, keys_of_rows, read_keys;
+extern const Loop unite_relations, unite_neighbors, mirror_edges, subtract_from_degrees,
+    reorder_rows, label_pieces;
+extern const Loop hash_rows, calibrate, push_by_pairs, spread, gather, move_samples,
+    stretch, settle_samples;
+
+#endif

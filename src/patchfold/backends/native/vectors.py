@@ -1,0 +1,104 @@
+"""The eigensolvers' loops over a few vectors (`vectors.c`); see `_native.py`.
+
+None of them is BLAS: its threads go on spinning for milliseconds after a product that
+they shared, and ours, which come next, wait for the cores.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from .loops import can_read, is_plain, loops, parts_of
+
+WIDTH = 8
+"""Vectors that are taken together: blocks have a multiple of so many columns."""
+
+LENGTH = 16
+"""`take_out` takes vectors whose length is a multiple of this."""
+
+
+def sparse_times(
+    matrix: sp.csr_array, vectors: np.ndarray, image: np.ndarray, rows: slice
+) -> None:
+    """Overwrite rows of an image by those of the matrix's product with vectors.
+
+    Both are C-contiguous, (n, k) of float64 with k a multiple of `WIDTH`.
+    """
+    if not can_read(matrix):
+        image[rows] = matrix[rows] @ vectors
+        return
+    ends = rows.start, rows.stop
+    loops().sparse_times(*parts_of(matrix), vectors, image, *ends)
+
+
+def recur(
+    matrix: sp.csr_array,
+    now: np.ndarray,
+    before: np.ndarray,
+    added: np.ndarray,
+    rows: slice,
+    weights: np.ndarray,
+) -> None:
+    """Overwrite rows of U, `before`, by S V a + V b + U c + R d.
+
+    V is `now`, and R what is `added`. All are in single precision, and C-contiguous:
+    the matrix, the vectors (n, k) with k a multiple of `WIDTH`, and the weights (4, k)
+    of their columns.
+    """
+    if not can_read(matrix):
+        product = matrix[rows] @ now
+        parts = product, now[rows], before[rows], added[rows]
+        before[rows] = sum(w * part for w, part in zip(weights, parts, strict=True))
+        return
+    entries = parts_of(matrix, np.float32)
+    ends = rows.start, rows.stop
+    loops().recur(*entries, now, before, added, weights, *ends)
+
+
+def orthogonalize(block: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis (n, k) of what the columns span.
+
+    NaN where they are exactly dependent. The block is C-contiguous, float64, k a
+    multiple of `WIDTH`; it may be overwritten.
+    """
+    if loops() is None:
+        return np.linalg.qr(block)[0]
+    loops().orthogonalize(block)
+    return block
+
+
+def take_out(vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Take what it has in common with orthonormal rows out of a vector, in place.
+
+    Both are C-contiguous, float64, and as long as a multiple of `LENGTH`. Returns the
+    products with the rows.
+    """
+    parts = np.zeros(rows.shape[0])
+    if loops() is None or not (is_plain(vector) and is_plain(rows)):
+        for _ in range(2):  # once leaves what rounding brings back
+            along = rows @ vector
+            vector -= along @ rows
+            parts += along
+    else:
+        loops().take_out(vector, rows, parts)
+    return parts
+
+
+def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return a matrix product; `right` has a multiple of `WIDTH` columns."""
+    plain = is_plain(left) and is_plain(right)
+    if loops() is None or not plain:
+        return left @ right
+    product = np.empty((left.shape[0], right.shape[1]))
+    loops().multiply(left, right, product)
+    return product
+
+
+def symmetric_times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Return the product of a symmetric matrix and a vector, of which half is read."""
+    if loops() is None or not (is_plain(matrix) and is_plain(vector)):
+        return matrix @ vector
+    product = np.empty_like(vector)
+    loops().symmetric_times(matrix, vector, product)
+    return product

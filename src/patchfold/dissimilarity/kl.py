@@ -1,0 +1,178 @@
+"""Pairs of patches -> numbers: divergences between local Gaussians, batched over pairs.
+
+Each divergence is two functions. `describe_*` computes once per patch what every edge
+of it will need; `compare_*` takes two equally long batches of such descriptions and
+returns one number per pair. Adding one is two functions and a row in the table of
+`dissimilarity.py`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+
+import numpy as np
+
+from ..backends.arrays import Array, array_namespace, cholesky
+from ..backends.native.loops import invert_packed
+from ..backends.native.pairs import packed_products
+from ..backends.threads import fill_blocks
+from ..patches.fitting import Patches, check_invertible, identity_like
+
+Description = tuple[Array, ...]
+
+
+def describe_euclidean(patches: Patches) -> Description:
+    """Return the sample itself: the dissimilarity that ignores the neighbourhood."""
+    return (patches.center,)
+
+
+def compare_euclidean(left: Description, right: Description) -> Array:
+    """Return ||x_i - x_j||."""
+    xp = array_namespace(left[0])
+    difference = left[0] - right[0]
+    return xp.sqrt(xp.sum(difference * difference, axis=-1))
+
+
+def describe_kl(patches: Patches) -> Description:
+    """Return what symmetrised KL needs of a patch: means, Σ and Σ⁻¹, or factors.
+
+    Dense patches give (mean, Σ packed, Σ⁻¹ packed). A symmetric matrix is packed as
+    its upper triangle, and the off-diagonal entries of Σ⁻¹ count twice, so that the
+    trace of a product is a plain inner product over m(m+1)/2 numbers; of diagonal
+    patches the m variances and their inverses are enough.
+
+    Factored patches Σ = FᵀF + ε I give (mean, F, L⁻¹, ε, ||F||², ||B||², m) with
+    LLᵀ = ε I + FFᵀ and B = L⁻¹F; by Woodbury Σ⁻¹ = (I - BᵀB)/ε. Where the packed
+    matrices take less room than the factors, these are given instead: pairs are
+    compared faster.
+    """
+    check_invertible(patches)
+    n, m = patches.mean.shape
+    if patches.diagonal is not None:
+        return patches.mean, patches.diagonal, 1 / patches.diagonal
+    rank = m if patches.dense is not None else patches.factor.shape[1]
+    if m < 2 * rank and patches.n_features is None:  # packed matrices are smaller
+        work = partial(_describe_dense, patches)
+        return patches.mean, *fill_blocks(work, n, 8 * 5 * m * m)
+    work = partial(_describe_factors, patches)
+    inverse, *norms = fill_blocks(work, n, 8 * rank * (5 * rank + m))
+    ends = patches.noise, *norms, patches.counts
+    return patches.mean, patches.factor, inverse, *ends
+
+
+def _describe_dense(patches: Patches, block: slice) -> Description:
+    """Return Σ and Σ⁻¹ packed."""
+    xp = array_namespace(patches.mean)
+    some = patches.rows(block)
+    packed = None
+    if some.factor is not None:
+        packed = packed_products(some.factor, some.noise)
+    if packed is None:
+        packed = _pack(some.covariance)
+    inverted = invert_packed(packed)
+    if inverted is not None:
+        return packed, inverted
+    precision = xp.linalg.inv(some.covariance)
+    both = _pack(precision) + _pack(precision, lower=True)
+    row, column = _upper_triangle(precision)
+    on_diagonal = xp.astype(row == column, both.dtype)
+    return packed, both * (1 - on_diagonal / 2)
+
+
+def _describe_factors(patches: Patches, block: slice) -> Description:
+    """Return L⁻¹ and the squared norms of F and of B = L⁻¹F."""
+    xp = array_namespace(patches.mean)
+    factor, noise = patches.factor[block, ...], patches.noise[block][:, None, None]
+    gram = xp.matmul(factor, xp.matrix_transpose(factor))
+    inverse = xp.linalg.inv(cholesky(gram + noise * identity_like(gram)))
+    whitened = xp.sum(inverse * xp.matmul(inverse, gram), axis=(1, 2))
+    return inverse, xp.sum(xp.linalg.diagonal(gram), axis=-1), whitened
+
+
+def compare_kl(left: Description, right: Description) -> Array:
+    """Return the symmetrised KL divergence of two Gaussians (ELAP eq. 40).
+
+    ¼ [tr(Σ_i⁻¹Σ_j) + tr(Σ_j⁻¹Σ_i) + Δᵀ(Σ_i⁻¹ + Σ_j⁻¹)Δ] - m/2, where the traces
+    less 2m are written tr[(Σ_i - Σ_j)(Σ_j⁻¹ - Σ_i⁻¹)]: nothing large cancels, and two
+    equal patches are at distance exactly 0. Factored patches have no such form; there
+    equal patches are at a distance of rounding.
+    """
+    return _kl_dense(left, right) if len(left) == 3 else _kl_factored(left, right)
+
+
+def _kl_dense(left: Description, right: Description) -> Array:
+    xp = array_namespace(left[0])
+    mean_i, cov_i, precision_i = left
+    mean_j, cov_j, precision_j = right
+    traces = xp.vecdot(cov_i - cov_j, precision_j - precision_i)
+    delta = mean_i - mean_j
+    if cov_i.shape == delta.shape:  # diagonal, or one feature
+        outer = delta * delta
+    else:
+        row, column = _upper_triangle(delta)
+        outer = xp.take(delta, row, axis=1) * xp.take(delta, column, axis=1)
+    means = xp.vecdot(outer, precision_i) + xp.vecdot(outer, precision_j)
+    return not_negative((traces + means) / 4)
+
+
+def _kl_factored(left: Description, right: Description) -> Array:
+    xp = array_namespace(left[0])
+    delta = left[0] - right[0]
+    cross = xp.matmul(left[1], xp.matrix_transpose(right[1]))
+    one_way = _trace_and_mean(left, right, delta, cross)
+    other_way = _trace_and_mean(right, left, delta, xp.matrix_transpose(cross))
+    step = left[3] - right[3]
+    isotropic = left[-1] * ((step / left[3]) * (step / right[3]))
+    return not_negative((one_way + other_way + isotropic) / 4)
+
+
+def _trace_and_mean(
+    inverted: Description, other: Description, delta: Array, cross: Array
+) -> Array:
+    """Return tr(Σ_i⁻¹ Σ_j) + Δᵀ Σ_i⁻¹ Δ but for m ε_j/ε_i, Σ_i inverted by Woodbury.
+
+    `cross` is F_i F_jᵀ. The isotropic parts of both ways less 2m are one square.
+    """
+    xp = array_namespace(delta)
+    _, factor, inverse, noise, _, whitened_norm, _ = inverted
+    _, _, _, other_noise, other_norm, _, _ = other
+    along = xp.matmul(inverse, xp.matmul(factor, delta[:, :, None]))
+    trace = other_norm - _square(xp.matmul(inverse, cross))
+    mean = xp.sum(delta * delta, axis=-1) - _square(along)
+    return (trace - other_noise * whitened_norm + mean) / noise
+
+
+def not_negative(values: Array) -> Array:
+    """Clip rounding below zero: a divergence is never negative. NaN stays."""
+    xp = array_namespace(values)
+    return xp.where(values < 0, xp.zeros_like(values), values)
+
+
+def _square(matrices: Array) -> Array:
+    """Return the squared Frobenius norm of each matrix of a batch."""
+    xp = array_namespace(matrices)
+    return xp.sum(matrices * matrices, axis=(1, 2))
+
+
+def _upper_triangle(like: Array) -> tuple[Array, Array]:
+    """Return rows and columns of the upper triangle, for the last axis of `like`."""
+    xp = array_namespace(like)
+    row, column = _triangle(like.shape[-1])
+    return (
+        xp.asarray(row, device=like.device),
+        xp.asarray(column, device=like.device),
+    )
+
+
+_triangle = lru_cache(np.triu_indices)
+"""As costly as a hundred pairs are to compare, and wanted in every block of them."""
+
+
+def _pack(matrices: Array, *, lower: bool = False) -> Array:
+    """Flatten the upper triangles of a batch of m x m matrices, or the lower ones."""
+    xp = array_namespace(matrices)
+    m = matrices.shape[-1]
+    row, column = _upper_triangle(matrices)
+    flat = xp.reshape(matrices, (matrices.shape[0], m * m))
+    place = column * m + row if lower else row * m + column
+    return xp.take(flat, place, axis=1)

@@ -1,0 +1,71 @@
+"""The rules of the parameters that all estimators share, one by one and together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dissimilarity.table import DISSIMILARITIES
+from ..graph.labels import LABEL_RULES
+from ..patches.covariance import COVARIANCE_RULES
+from ..validation import (
+    Float,
+    Fraction,
+    Having,
+    Integer,
+    Nothing,
+    OneOf,
+    ThreadCount,
+    Truth,
+)
+
+COMMON_RULES: dict[str, Any] = {
+    "n_components": Integer(1),
+    "n_neighbors": (Integer(1), Fraction(), OneOf("auto"), Nothing()),
+    "radius": (Float(0, open_low=True), Nothing()),
+    "adaptive_patches": Truth(),
+    "dissimilarity": (
+        OneOf(*DISSIMILARITIES, "precomputed"),
+        Having(("__call__",), "a callable on patches"),
+    ),
+    "label_rule": (OneOf(*LABEL_RULES), Nothing()),
+    "include_center": Truth(),
+    **COVARIANCE_RULES,
+    "neighbors_algorithm": (
+        OneOf("auto", "exact", "approximate"),
+        Having(("fit_transform", "transform", "get_params"), "a KNN transformer"),
+    ),
+    "eigen_solver": OneOf("auto", "dense", "arpack"),
+    "n_jobs": ThreadCount(),
+    "random_state": (
+        Integer(0),
+        Having(("uniform", "set_state"), "a RandomState"),
+        Nothing(),
+    ),
+}
+
+
+def check_neighborhoods(estimator: Any, *, all_pairs: bool = False) -> None:
+    """Raise ValueError unless exactly one of `n_neighbors` and `radius` is given.
+
+    `all_pairs` says that neither stands for all pairs.
+    """
+    n_neighbors, radius = estimator.n_neighbors, estimator.radius
+    name = type(estimator).__name__
+    if radius is None:
+        if n_neighbors is None and not all_pairs:
+            raise ValueError(
+                f"{name} has neither n_neighbors nor radius: set one of them."
+            )
+        return
+    if n_neighbors is not None:
+        raise ValueError(
+            f"{name} has both n_neighbors={n_neighbors!r} and radius={radius!r}: set "
+            "n_neighbors=None to use the radius."
+        )
+    algorithm = estimator.neighbors_algorithm
+    if not isinstance(algorithm, str) or algorithm == "approximate":
+        raise ValueError(
+            "neighbors_algorithm finds a number of neighbours, and radius="
+            f"{radius!r} asks for all within reach: set neighbors_algorithm='exact', "
+            "or n_neighbors instead of radius."
+        )

@@ -1,0 +1,1 @@
+"""Fitted estimators in files: what is written, checked and made again."""

@@ -1,0 +1,139 @@
+"""PatchPosterior in files: which fitted attributes are written, and those made again.
+
+Views, searches and class shapes follow from the labelled samples in little time. What
+takes long is written: the scores of the training samples, and the kernel regressions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...backends.homes import HERE, Home
+from ...graph.labels import UNLABELLED
+from ...posterior.kernel_ridge import PENALTIES
+from ...posterior.model import PosteriorModel, Solution
+from ...posterior.rows import RowIndex
+from ...posterior.scores import Scored, Settings
+from ...posterior.stack import Stack
+from ...posterior.views import VIEWS
+from .model import StoredModel
+from .rules import (
+    Count,
+    FittedError,
+    FittedRule,
+    Labels,
+    MayLack,
+    Number,
+    Numbers,
+    Record,
+    Sizes,
+    Whole,
+    Words,
+)
+
+
+class StoredPosterior(StoredModel):
+    """The part of `PatchPosterior` that deals with model files."""
+
+    n_components: int
+    n_landmarks: int
+    views: tuple[str, ...]
+    scores: tuple[str, ...]
+    score_names_: tuple[str, ...]
+
+    _fitted_rules: ClassVar[dict[str, FittedRule]] = {
+        "classes_": Labels(("classes",)),
+        "_samples": Numbers(("samples", "features")),
+        "_codes": Whole(("samples",), low=UNLABELLED, below="classes"),
+        "_left_out": Numbers(("scores", "labelled", "classes"), any_value=True),
+        "_solution": Record(
+            Solution,
+            {
+                "stack": Record(
+                    Stack,
+                    {
+                        "weights": Numbers(("scores",), low=0.0),
+                        "offsets": Numbers(("classes",)),
+                        "scales": Numbers(("scores",), low=1e-300),
+                    },
+                ),
+                "anchors": Numbers(("classes", "components")),
+                "center": Number(),
+                "spread": Number(0, open_low=True),
+            },
+        ),
+        **{
+            f"_kernel_{view}": MayLack(
+                Numbers((len(PENALTIES), "landmarks", "classes"))
+            )
+            for view in VIEWS
+        },
+        "posterior_": Numbers(("samples", "classes"), low=0.0, high=1 + 1e-9),
+        "embedding_": Numbers(("samples", "components")),
+        "n_features_in_": Count("features", "features"),
+        "feature_names_in_": MayLack(Words(("features",))),
+        "_n_features_out": Count("components", "components"),
+    }
+    _made_again: ClassVar[frozenset[str]] = frozenset(
+        {"_labelled", "_model", "_rows", "anchors_", "score_names_", "score_weights_"}
+    )
+
+    def _packed(self, state: dict[str, Any]) -> dict[str, Any]:
+        model = state.get("_model")
+        if model is None:  # not fitted, or of an older file
+            return super()._packed(state)
+        samples = state["_rows"].values
+        codes = np.full(samples.shape[0], UNLABELLED)
+        labelled = state["_labelled"]
+        samples[labelled], codes[labelled] = model.scores.rows
+        scored = model.scores.scored
+        kernels = {f"_kernel_{view}": part for view, part in scored.kernels.items()}
+        fitted = {
+            "_samples": samples,
+            "_codes": codes,
+            "_left_out": scored.left_out,
+            "_solution": model.solution,
+            **kernels,
+        }
+        return super()._packed({**state, **fitted})
+
+    def _make_again(self, sizes: Sizes) -> None:
+        stored = vars(self)
+        X, codes = stored.pop("_samples"), stored.pop("_codes")
+        left_out, solution = stored.pop("_left_out"), stored.pop("_solution")
+        names = {view: f"_kernel_{view}" for view in VIEWS}
+        kernels = {v: stored.pop(names[v]) for v in VIEWS if names[v] in stored}
+        labelled = codes != UNLABELLED
+        n_classes, count = sizes["classes"], int(labelled.sum())
+        if n_classes < max(2, self.n_components) or sizes["labelled"] != count:
+            raise FittedError(
+                f"_codes has {count} labelled samples, of {n_classes} classes"
+            )
+        if np.bincount(codes[labelled], minlength=n_classes).min() == 0:
+            raise FittedError("_codes has a class without samples")
+        wanted = set(self.views) if "kernel" in self.scores else set()
+        if kernels.keys() != wanted or (
+            kernels and sizes["landmarks"] != min(self.n_landmarks, count)
+        ):
+            raise FittedError(
+                "the weights of the kernel score do not fit its landmarks"
+            )
+        self._labelled = np.flatnonzero(labelled)
+        self._model = PosteriorModel(
+            self._settings(HERE),
+            X[labelled],
+            codes[labelled],
+            self.n_components,
+            (Scored(left_out, kernels), solution),
+        )
+        self._rows = RowIndex(X)
+        self.anchors_ = solution.anchors
+        self.score_names_ = self._model.scores.names
+        self.score_weights_ = solution.stack.weights
+        if len(self.score_names_) != sizes["scores"]:
+            raise FittedError(f"_left_out must have {len(self.score_names_)} scores")
+
+    def _settings(self, home: Home) -> Settings:
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Edges and their lengths -> graphs: weights, labels, pieces, shortest paths."""

@@ -1,0 +1,288 @@
+"""A graph in pieces -> one graph: count the pieces, join them, say so.
+
+Pieces are counted on the graph, never by an eigenvalue tolerance. They are joined by
+the closest pair of every two of them, as scikit-learn's Isomap does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from ..backends.arrays import Array, array_namespace
+from ..backends.distances import Entries, Products
+from ..backends.homes import HERE, Home, home_of, hosted, is_tensor, move
+from ..backends.memory import require_memory
+from ..backends.tensors.joining import closest_candidates
+from ..backends.threads import map_blocks
+from ..exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
+from ..neighbors.radius import name_rows
+from ..records import Pairs
+from .weights import find_pieces, pairs_from_directed
+
+
+@dataclass(frozen=True)
+class Components:
+    """Pieces of a graph: how many, which sample is in which, and what to call them."""
+
+    count: int
+    labels: np.ndarray
+    name: str
+
+
+def weak_components(pairs: Pairs) -> Components:
+    """Find the connected components."""
+    count, labels = find_pieces(pairs.n_samples, pairs.source, pairs.target)
+    return Components(count, labels, "connected components")
+
+
+@hosted
+def closed_components(pairs: Pairs) -> Components:
+    """Find the groups of samples that no neighbour relation leaves.
+
+    Reconstruction weights are directed: where a group's neighbours are all its own,
+    any constant on it is a solution, however many other samples point into it. So
+    for LLE these groups, not the connected components, have to be one. Samples whose
+    neighbours lead elsewhere belong to none and are labelled -1.
+    """
+    ones, n = np.ones(pairs.row.size), pairs.n_samples
+    relation = sp.coo_array((ones, (pairs.row, pairs.column)), shape=(n, n)).tocsr()
+    n_strong, strong = connected_components(relation, connection="strong")
+    leaves = strong[pairs.row] != strong[pairs.column]
+    closed = np.ones(n_strong, dtype=bool)
+    closed[strong[pairs.row[leaves]]] = False
+    names = np.full(n_strong, -1)
+    names[closed] = np.arange(closed.sum())
+    return Components(
+        int(closed.sum()), names[strong], "groups whose neighbours are all their own"
+    )
+
+
+EXACT = 20_000
+"""Up to this many samples all pairs are compared to join groups."""
+
+N_STARTS, N_TURNS = 8, 6
+"""Beyond, from so many samples of a group, twice, and so many times back and forth."""
+
+
+def closest_pairs(
+    X: Array,
+    labels: np.ndarray,
+    *,
+    precomputed: bool = False,
+    n_jobs: int | None = None,
+) -> tuple[Array, Array]:
+    """Find the closest two samples of every pair of groups; nearly, of many samples.
+
+    Beyond `EXACT` samples not all pairs are compared: see `_nearly_closest`.
+
+    Parameters
+    ----------
+    X : array (n, m)
+        Samples; with `precomputed`, their dissimilarities (n, n).
+    labels : int array (n,)
+        Group of each sample, 0, 1, ...; samples at -1 belong to none.
+    precomputed : bool
+        What X holds.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    row, column : int arrays (g(g-1)/2,)
+        The closest pair of each two of the g groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
+    >>> row, column = closest_pairs(X, np.array([0, 0, 1, 1]))
+    >>> row.tolist(), column.tolist()
+    ([1], [2])
+    """
+    grouped = np.argsort(labels, kind="stable")[(labels < 0).sum() :]
+    group = labels[grouped]
+    n_groups = int(group[-1]) + 1
+    require_memory(
+        300.0 * n_groups**2 + (24.0 * group.size * n_groups if is_tensor(X) else 0),
+        f"joining a graph in {n_groups} pieces",
+        "Raise n_neighbors or radius, so that there are fewer.",
+        like=X,
+    )
+    home = home_of(X)
+    if is_tensor(X):
+        sorted_X = X[move(grouped, home)]
+        places = closest_candidates(sorted_X, move(group, home), n_groups)
+        ends = move((sorted_X[places[0]], sorted_X[places[1]]), HERE)
+        exact = ((ends[0] - ends[1]) ** 2).sum(axis=1)
+        row, column = move(places, HERE)
+    else:
+        table: Products | Entries
+        if precomputed:
+            table = Entries(X[np.ix_(grouped, grouped)])
+        else:
+            table = Products(X[grouped], X[grouped])
+        turns = 2 * N_STARTS * N_TURNS * n_groups
+        if precomputed or group.size <= max(EXACT, turns):
+            row, column = _candidates(table, group, n_groups, n_jobs)
+        else:
+            row, column = _nearly_closest(X[grouped], group, n_groups, n_jobs)
+        exact = table.exact(row, column)
+    two_groups = group[row] * n_groups + group[column]
+    order = np.lexsort((grouped[column], grouped[row], exact, two_groups))
+    _, first = np.unique(two_groups[order], return_index=True)
+    closest = grouped[row[order[first]]], grouped[column[order[first]]]
+    return move(closest, Home(home.device))
+
+
+def _candidates(
+    table: Products | Entries, group: np.ndarray, n_groups: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the pairs that may be the closest of their two groups, by rounding."""
+    n, starts = group.size, np.searchsorted(group, np.arange(n_groups))
+
+    def smallest(block: slice) -> tuple[np.ndarray, np.ndarray]:
+        by_column = np.minimum.reduceat(table.squared(block), starts, axis=1)
+        present, first = np.unique(group[block], return_index=True)
+        return present, np.minimum.reduceat(by_column, first, axis=0)
+
+    nearest = np.full((n_groups, n_groups), np.inf)
+    for present, minima in map_blocks(smallest, n, 3 * 8 * n, n_jobs):
+        nearest[present] = np.minimum(nearest[present], minima)
+
+    def candidates(block: slice) -> tuple[np.ndarray, np.ndarray]:
+        limit = nearest[group[block]][:, group] + table.slack(block)[:, None]
+        near = table.squared(block) <= limit
+        row, column = np.nonzero(near & (group[block, None] < group))
+        return row + block.start, column
+
+    found = map_blocks(candidates, n, 4 * 8 * n, n_jobs)
+    row = np.concatenate([part[0] for part in found])
+    return row, np.concatenate([part[1] for part in found])
+
+
+def _nearly_closest(
+    X: np.ndarray, group: np.ndarray, n_groups: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Go back and forth between every two groups, each time to the nearest sample.
+
+    From some samples nearest to the middle of the other group, and some from all over.
+    That ends at two samples which are each other's nearest: of clusters mostly the
+    closest pair, of groups that face each other over a wide front one that is a little
+    farther apart. A turn compares every sample with a few of each group; all pairs of a
+    million samples would take hours.
+    """
+    ends = np.searchsorted(group, np.arange(n_groups + 1))
+    middles = np.add.reduceat(X, ends[:-1]) / np.diff(ends)[:, None]
+    inner = X - middles[group]  # a group far away must not round off the others
+    lengths = np.einsum("ij,ij->i", inner, inner)
+
+    def nearest(a: int, points: np.ndarray, count: int) -> np.ndarray:
+        """Return the `count` samples of group a nearest to each point."""
+        inside = slice(ends[a], ends[a + 1])
+
+        def search(block: slice) -> np.ndarray:
+            gaps = lengths[inside] - 2 * (points[block] - middles[a]) @ inner[inside].T
+            if count == 1:
+                return gaps.argmin(axis=1)[:, None]
+            return np.argpartition(gaps, count - 1, axis=1)[:, :count]
+
+        per_point = 3 * 8 * (ends[a + 1] - ends[a])
+        return ends[a] + np.concatenate(
+            map_blocks(search, len(points), per_point, n_jobs)
+        )
+
+    # Of every two groups, samples of the second that may be near the first.
+    side = np.empty((n_groups, n_groups, 2 * N_STARTS), dtype=np.intp)
+    for b in range(n_groups):
+        size = ends[b + 1] - ends[b]
+        near = nearest(b, middles, min(N_STARTS, size))
+        side[:, b, :N_STARTS] = near[:, np.arange(N_STARTS) % size]
+        side[:, b, N_STARTS:] = np.linspace(ends[b], ends[b + 1] - 1, N_STARTS)
+    for _ in range(N_TURNS):
+        last = side.copy()
+        for a in range(n_groups):
+            facing = X[last[a].ravel()]
+            side[:, a] = nearest(a, facing, 1).reshape(n_groups, -1)
+    first, second = np.triu_indices(n_groups, 1)
+    return side[second, first].ravel(), last[first, second].ravel()
+
+
+def join_components(
+    pairs: Pairs,
+    components: Components,
+    X: Any,
+    *,
+    n_neighbors: int | None,
+    radius: float | None = None,
+    label_rule: str | None = None,
+    precomputed: bool = False,
+    n_jobs: int | None = None,
+) -> Pairs:
+    """Join the pieces of a graph by their closest pairs, with a warning.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        The graph.
+    components : Components
+        Its pieces.
+    X : array (n, m), or sparse array
+        Samples; with `precomputed`, their dissimilarities (n, n). A sparse matrix does
+        not say how far apart the pieces are: that is an error.
+    n_neighbors, radius : int or None, float or None
+        What the warning says was used.
+    label_rule : str or None
+        The rule that has taken edges away, if one has.
+    precomputed : bool
+        What X holds.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    Pairs
+        The same graph, if it was one, or the joined one.
+    """
+    count, labels, name = components.count, components.labels, components.name
+    if count == 1:
+        return pairs
+    if sp.issparse(X):
+        raise DisconnectedGraphError(
+            f"the precomputed graph has {count} {name}, and a sparse matrix does not "
+            "say how far apart they are. Pass a connected graph, or the dense matrix "
+            "of dissimilarities."
+        )
+    labels = move(labels, HERE)
+    sizes = sorted(np.bincount(labels[labels >= 0]).tolist(), reverse=True)
+    shown = ", ".join(map(str, sizes[:5])) + (", ..." if count > 5 else "")
+    cause, remedy = f"n_neighbors={n_neighbors}", " Raise n_neighbors to avoid this."
+    if radius is not None:
+        cause, remedy = f"radius={radius:g}", " Raise radius to avoid this."
+    if label_rule is not None:
+        cause, remedy = f"label_rule={label_rule!r}, which removes edges", ""
+    warn(
+        f"The neighbour graph has {count} {name} (of {shown} samples) with {cause}. "
+        f"{_name_isolated(labels)}"
+        "They were joined by their closest pairs, and what lies between them is not to "
+        f"be trusted.{remedy}",
+        DisconnectedGraphWarning,
+    )
+    row, column = closest_pairs(X, labels, precomputed=precomputed, n_jobs=n_jobs)
+    xp = array_namespace(pairs.row)
+    return pairs_from_directed(
+        pairs.n_samples,
+        xp.concat([pairs.row, row, column]),
+        xp.concat([pairs.column, column, row]),
+    )
+
+
+def _name_isolated(labels: np.ndarray) -> str:
+    """Say which samples are pieces of their own, if some are."""
+    sizes = np.bincount(labels[labels >= 0])
+    alone = np.flatnonzero((labels >= 0) & (sizes[labels] == 1))
+    return f"Alone in theirs: {name_rows(alone)}. " if alone.size else ""

@@ -1,0 +1,150 @@
+"""A matrix of dissimilarities -> the same graph stage the features lead to.
+
+Dense: every row's `n_neighbors` smallest entries are its neighbours, or those up to
+`radius`. Sparse: the stored entries are the graph, zeros included, and neither is used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..neighbors.radius import refuse_loneliness, warn_of_lonely_queries
+from ..records import EdgeList, Links, Pairs
+from ..validation import LARGEST
+from .weights import complete_graph, pairs_from_directed
+
+
+def check_dissimilarities(D: Any, *, square: bool) -> None:
+    """Raise ValueError unless D holds finite numbers >= 0, symmetric if square."""
+    stored = D.data if sp.issparse(D) else D
+    if square and D.shape[0] != D.shape[1]:
+        raise ValueError(
+            "dissimilarity='precomputed' needs a square matrix of dissimilarities. "
+            f"Got shape {D.shape} instead."
+        )
+    if stored.size and stored.min() < 0:
+        raise ValueError(
+            f"X holds a negative dissimilarity ({stored.min():.3g}); with "
+            "dissimilarity='precomputed' all must be >= 0."
+        )
+    largest = float(stored.max(initial=0))
+    if largest > LARGEST or (square and 0 < largest < 1 / LARGEST):
+        raise ValueError(
+            f"the largest dissimilarity in X is {largest:.3g}, and squares of more "
+            f"than {LARGEST:g} or less than {1 / LARGEST:g} are no numbers any more: "
+            "scale X."
+        )
+    if not square or sp.issparse(D):
+        return
+    if np.abs(np.diagonal(D)).max() > 1e-6 * np.abs(D).max():
+        raise ValueError(
+            "X has a diagonal that is not zero; with dissimilarity='precomputed' a "
+            "sample is at 0 from itself. Is this a matrix of similarities?"
+        )
+    if not np.allclose(D, D.T, rtol=1e-6, atol=1e-12 * np.abs(D).max()):
+        raise ValueError(
+            "X is not symmetric; with dissimilarity='precomputed' pass a symmetric "
+            "matrix, for example (X + X.T) / 2."
+        )
+
+
+def edges_from_matrix(
+    D: Any, n_neighbors: int | None, radius: float | None = None
+) -> EdgeList:
+    """Read the neighbour graph and its lengths from a square matrix."""
+    if sp.issparse(D):
+        return _edges_from_sparse(_canonical(D).tocoo())
+    n = D.shape[0]
+    if radius is not None:
+        near = radius >= D
+        np.fill_diagonal(near, False)
+        if not near.any():
+            refuse_loneliness(D[~np.eye(n, dtype=bool)].min(), radius)
+        pairs = pairs_from_directed(n, *np.nonzero(near))
+    elif n_neighbors is None:
+        pairs = complete_graph(n)
+    else:
+        masked = D.astype(float, copy=True)
+        np.fill_diagonal(masked, np.inf)
+        nearest = np.argsort(masked, axis=1, kind="stable")[:, :n_neighbors]
+        row = np.repeat(np.arange(n), n_neighbors)
+        pairs = pairs_from_directed(n, row, nearest.ravel())
+    return edges_along(D, pairs)
+
+
+def _canonical(D: Any) -> sp.csr_array:
+    """Copy a sparse matrix, with entries that are stored in parts added up."""
+    canonical = sp.csr_array(D, copy=True)
+    canonical.sum_duplicates()
+    return canonical
+
+
+def edges_along(D: np.ndarray, pairs: Pairs) -> EdgeList:
+    """Read the lengths of given edges from a dense matrix."""
+    there, back = D[pairs.source, pairs.target], D[pairs.target, pairs.source]
+    return EdgeList(pairs, (there + back) / 2)
+
+
+def _edges_from_sparse(D: sp.coo_array) -> EdgeList:
+    other = D.row != D.col
+    row, column, value = D.row[other], D.col[other], D.data[other].astype(float)
+    pairs = pairs_from_directed(D.shape[0], row, column)
+    by_row = value[np.argsort(row, kind="stable")]
+    n_edges = pairs.source.size
+    smallest = np.full(n_edges, np.inf)
+    largest = np.zeros(n_edges)
+    np.minimum.at(smallest, pairs.edge, by_row)
+    np.maximum.at(largest, pairs.edge, by_row)
+    if not np.allclose(smallest, largest, rtol=1e-6, atol=0):
+        raise ValueError(
+            "X is not symmetric: an edge is stored with two different values; with "
+            "dissimilarity='precomputed' pass a symmetric graph."
+        )
+    both_ways = pairs_from_directed(
+        pairs.n_samples,
+        np.concatenate([pairs.source, pairs.target]),
+        np.concatenate([pairs.target, pairs.source]),
+    )
+    return EdgeList(both_ways, smallest)
+
+
+def links_from_matrix(
+    D: Any, n_neighbors: int | None, radius: float | None = None
+) -> Links:
+    """Read the links of new samples from a (q, n) matrix of dissimilarities."""
+    if sp.issparse(D):
+        return _links_from_sparse(_canonical(D))
+    if radius is not None:
+        return _links_within(D, radius)
+    k = D.shape[1] if n_neighbors is None else min(n_neighbors, D.shape[1])
+    nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
+    return Links(nearest, np.take_along_axis(D, nearest, axis=1).astype(float))
+
+
+def _links_within(D: np.ndarray, radius: float) -> Links:
+    """Link each query to all within the radius; to the nearest if there is none."""
+    nearest = np.argsort(D, axis=1, kind="stable")
+    lengths = np.take_along_axis(D, nearest, axis=1).astype(float)
+    warn_of_lonely_queries(lengths[:, 0], radius)
+    kept = lengths <= radius
+    kept[:, 0] = True
+    k = int(kept.sum(axis=1).max())
+    return Links(nearest[:, :k], np.where(kept, lengths, np.inf)[:, :k])
+
+
+def _links_from_sparse(D: sp.csr_array) -> Links:
+    counts = np.diff(D.indptr)
+    if counts.min(initial=1) == 0:
+        raise ValueError(
+            f"query {int(counts.argmin())} has no stored dissimilarity to any training "
+            "sample; store at least one per row."
+        )
+    row = np.repeat(np.arange(D.shape[0]), counts)
+    place = np.arange(D.nnz) - np.repeat(D.indptr[:-1], counts)
+    shape = (D.shape[0], int(counts.max()))
+    indices, lengths = np.zeros(shape, dtype=np.int64), np.full(shape, np.inf)
+    indices[row, place], lengths[row, place] = D.indices, D.data
+    return Links(indices, lengths)

@@ -1,0 +1,192 @@
+"""Neighbours and lengths -> graphs: edges, weights, Laplacians.
+
+Conventions, stated here only:
+
+* The graph is the undirected union: {i, j} is an edge if either is among the other's
+  neighbours. An absent entry is no edge: similarity 0, never exp(0) = 1.
+* The Laplacian is L = D - W, with D the row sums of W.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..backends.arrays import Array, array_namespace
+from ..backends.homes import is_tensor
+from ..backends.native.edges import label_pieces, subtract_from_degrees, unite_relations
+from ..backends.tensors import graph as on_device
+from ..exceptions import VanishingWeightsWarning, warn
+from ..records import EdgeList, Pairs
+
+WEAK_WEIGHT = 1e-10
+"""An edge weight below this part of the largest does not hold a graph together."""
+
+VANISHING = 500.0
+"""Beyond this d²/t for every edge, exp(-d²/t) is close to the smallest numbers."""
+
+
+def pairs_from_directed(n: int, row: Array, column: Array) -> Pairs:
+    """List the edges of a directed relation "column is a neighbour of row"."""
+    if (row[1:] < row[:-1]).any():
+        order = array_namespace(row).argsort(row, stable=True)
+        row, column = row[order], column[order]
+    if is_tensor(row):
+        return Pairs(n, *on_device.unique_edges(n, row, column), row, column)
+    source, target = unite_relations(n, row, column)
+    return Pairs(n, source, target, row, column)
+
+
+def edges_of(graph: sp.csr_array) -> EdgeList:
+    """Return the edges of a symmetric sparse matrix of lengths.
+
+    The relation that they came from is not in it: `row` and `column` are empty.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> edges_of(sp.csr_array([[0.0, 2.0], [2.0, 0.0]])).length.tolist()
+    [2.0]
+    """
+    n = graph.shape[0]
+    row = np.repeat(np.arange(n), np.diff(graph.indptr))
+    right = graph.indices > row
+    nothing = np.empty(0, dtype=np.int64)
+    pairs = Pairs(n, row[right], graph.indices[right], nothing, nothing)
+    return EdgeList(pairs, graph.data[right])
+
+
+def complete_graph(n: int) -> Pairs:
+    """List all pairs of n samples, each sample a neighbour of every other."""
+    row, column = np.nonzero(~np.eye(n, dtype=bool))
+    above = row < column
+    return Pairs(n, row[above], column[above], row, column)
+
+
+def find_pieces(n: int, source: Array, target: Array) -> tuple[int, Array]:
+    """Count and label the connected components of n samples and these edges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> count, labels = find_pieces(4, np.array([0, 1]), np.array([1, 2]))
+    >>> count, labels.tolist()
+    (2, [0, 0, 0, 1])
+    """
+    if is_tensor(source):
+        return on_device.find_pieces(n, source, target)
+    return label_pieces(n, source, target)
+
+
+def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[Array, float]:
+    """Return exp(-d²/t) for every edge, and warn if the weights fall apart.
+
+    Returns
+    -------
+    weights : array (E,)
+        exp((z - d²)/t), never zero.
+    zero : float
+        The z: 0, unless every weight would vanish. Then it is the smallest d²: no
+        embedding depends on a factor common to all weights.
+    """
+    squared = edges.length**2
+    xp = array_namespace(squared)
+    nearest = float(squared.min())
+    zero = nearest if nearest / kernel_width > VANISHING else 0.0
+    exponents = zero - squared
+    exponents /= kernel_width
+    with np.errstate(under="ignore"):
+        weights = xp.exp(exponents)
+    reach = nearest - kernel_width * math.log(WEAK_WEIGHT)
+    if float(squared.max()) <= reach:  # the graph is one piece, or was made one
+        return weights, zero
+    strong = squared <= reach
+    ends = edges.pairs.source[strong], edges.pairs.target[strong]
+    pieces, _ = find_pieces(edges.pairs.n_samples, *ends)
+    if pieces > 1:
+        median = _median(squared)
+        remedy = (
+            f"Set kernel_width='auto', the median squared dissimilarity, {median:.3g}."
+            if kernel_width < median
+            else "Raise n_neighbors, radius or kernel_width."
+        )
+        lost = 100 * (1 - int(strong.sum()) / strong.shape[0])
+        warn(
+            f"kernel_width={kernel_width:.3g} lets {lost:.0f} % of "
+            f"the edge weights vanish, and what is left holds the samples in {pieces} "
+            f"separate pieces: the embedding mostly tells these apart. {remedy}",
+            VanishingWeightsWarning,
+        )
+    return xp.clip(weights, float(np.finfo(float).tiny), None), zero
+
+
+def resolve_width(kernel_width: float | str, lengths: Array) -> float:
+    """Return the t that `kernel_width` stands for; "auto" is the median of d²."""
+    if kernel_width == "auto":
+        return median_square(lengths)
+    return float(kernel_width)
+
+
+def median_square(lengths: Array) -> float:
+    """Return the median of d², of those above 0 if it is 0, and 1 if all are."""
+    squared = lengths**2
+    median = _median(squared)
+    if median == 0 and (squared > 0).any():
+        median = _median(squared[squared > 0])
+    return median or 1.0
+
+
+def _median(values: Array) -> float:
+    if not is_tensor(values):
+        return float(np.median(values))
+    ascending, n = values.sort().values, values.shape[0]
+    return float(ascending[(n - 1) // 2] + ascending[n // 2]) / 2
+
+
+def fill_in(matrix: Any) -> Any:
+    """Return a nearly complete sparse matrix as a dense one, any other as it is.
+
+    Dense it takes no more room, and what is done with it no indices.
+    """
+    if sp.issparse(matrix) and matrix.nnz > matrix.shape[0] ** 2 // 2:
+        dense = np.empty(matrix.shape)
+        dense.fill(0.0)  # faster than pages of zeros, one by one
+        return matrix.toarray(out=dense)
+    return matrix
+
+
+def scale_both_sides(matrix: Any, factors: Array) -> Any:
+    """Return D M D for a diagonal D: a matrix of the same entries, scaled.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> scale_both_sides(sp.csr_array([[1.0, 2], [2, 1]]), np.array([1, 10])).toarray()
+    array([[  1.,  20.],
+           [ 20., 100.]])
+    """
+    if isinstance(matrix, on_device.Laplacian):
+        return matrix.scaled(factors)
+    if isinstance(matrix, np.ndarray):
+        scaled = matrix * factors[:, None]
+        scaled *= factors
+        return scaled
+    data = matrix.data * np.repeat(factors, np.diff(matrix.indptr))
+    data *= factors[matrix.indices]
+    return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def laplacian(weights: Any) -> tuple[Any, Array]:
+    """Return L = D - W and the degrees, of a sparse, dense or torch matrix W."""
+    if is_tensor(weights):
+        degrees = on_device.row_sums(weights)
+        return on_device.Laplacian(weights, degrees), degrees
+    degrees = np.asarray(weights.sum(axis=1)).ravel()
+    if isinstance(weights, np.ndarray):
+        matrix = -weights
+        np.fill_diagonal(matrix, degrees - weights.diagonal())
+        return matrix, degrees
+    return subtract_from_degrees(weights.tocsr(), degrees), degrees

@@ -1,0 +1,234 @@
+"""X -> Neighborhoods: who is near whom, with the rules for selves and ties.
+
+Conventions, stated here only:
+
+* `n_neighbors` does not count the sample itself (as in scikit-learn).
+* A training sample is told from its duplicates by position, never by distance.
+* Squared distances that agree to 40 binary digits (12 decimal ones) are ties, and ties
+  go to the lower index. Without the tolerance, rounding would decide between points of
+  a grid or between z-scored categories, and the result would change with the machine.
+* The K nearest are a prefix of the K + 1 nearest.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from ..backends.arrays import Array
+from ..backends.distances import squared_distances
+from ..backends.homes import HERE, hosted, is_tensor, move
+from ..backends.ranking import first_of_each_row, in_rows
+from ..backends.tensors.tiles import TILES, search_tensors, suits_tiles
+from ..exceptions import NeighborCountWarning, warn
+from ..records import Neighborhoods
+from .cell_building import build_cells
+from .cell_neighbors import search_rows
+from .cell_search import Cells
+from .exact import SPARE, search_all
+
+EXACT_LIMIT = 30_000
+"""Up to this many samples "auto" is the exact search."""
+
+SMALL_PART = 50
+"""Cells pay where K is less than this part of the samples; beyond, all are compared."""
+
+
+def resolve_n_neighbors(n_neighbors: int | float, n_samples: int) -> int:
+    """Turn a count or a fraction of the samples into a count of other samples.
+
+    A fraction is rounded down.
+
+    Examples
+    --------
+    >>> resolve_n_neighbors(0.75, 150)
+    112
+    """
+    if not isinstance(n_neighbors, Integral):
+        count = int(round(float(n_neighbors) * n_samples, 9))
+        return min(max(1, count), n_samples - 1)
+    if n_neighbors > n_samples - 1:
+        warn(
+            f"n_neighbors={n_neighbors} exceeds the {n_samples - 1} other samples; "
+            f"n_neighbors={n_samples - 1} is used. Lower n_neighbors or add samples.",
+            NeighborCountWarning,
+        )
+    return int(min(n_neighbors, n_samples - 1))
+
+
+def pays_for_cells(n_neighbors: int, n_samples: int) -> bool:
+    """Say whether the neighbours are a part of the samples for which cells pay."""
+    return SMALL_PART * (n_neighbors + 1 + SPARE) <= n_samples
+
+
+def choose_search(
+    algorithm: Any, X: Array, n_neighbors: int, *, n_jobs: int | None = None
+) -> Any:
+    """Make ready what the neighbours of `X`, and of new samples, are searched with.
+
+    Parameters
+    ----------
+    algorithm : {"auto", "exact", "approximate"} or KNN transformer
+        "auto" is approximate beyond 30,000 samples, if K is a small part of them. A
+        transformer is cloned.
+    X : array (n, m)
+        Samples.
+    n_neighbors : int
+        How many neighbours K.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    Cells, KNN transformer, "tiles" or None
+        None is the exact search; "tiles" that of many samples on a device.
+    """
+    if not isinstance(algorithm, str):
+        return clone(algorithm)
+    n = X.shape[0]
+    if is_tensor(X) and X.device.type != "cpu":
+        tiled = algorithm != "exact" and suits_tiles(X, n_neighbors)
+        return TILES if tiled else None
+    wanted = algorithm == "approximate" or (algorithm == "auto" and n > EXACT_LIMIT)
+    if wanted and pays_for_cells(n_neighbors, n):
+        return build_cells(move(X, HERE), n_neighbors, n_jobs=n_jobs)
+    return None
+
+
+def find_neighbors(
+    X: Array,
+    n_neighbors: int,
+    *,
+    algorithm: Any = "auto",
+    n_jobs: int | None = None,
+) -> Neighborhoods:
+    """Find the nearest other samples of every sample.
+
+    Parameters
+    ----------
+    X : array (n, m)
+        Samples.
+    n_neighbors : int
+        How many neighbours K, at most n - 1.
+    algorithm : str, KNN transformer, or what `choose_search` returned
+        "exact" (or None) compares all pairs. A transformer is anything shaped like
+        scikit-learn's `KNeighborsTransformer`; it is asked for `n_neighbors` at least,
+        if it takes that parameter, and fitted here.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    Neighborhoods
+        Indices and distances, (n, K) each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [3.0], [7.0]])
+    >>> find_neighbors(X, 2).indices.tolist()
+    [[1, 2], [0, 2], [1, 0], [2, 1]]
+    """
+    if isinstance(algorithm, str) and algorithm != TILES:
+        algorithm = choose_search(algorithm, X, n_neighbors, n_jobs=n_jobs)
+    if is_tensor(X):
+        if algorithm is None or algorithm == TILES:
+            found = search_tensors(X, X, n_neighbors, algorithm, training=True)
+            return Neighborhoods(*found)
+        settings = {"algorithm": algorithm, "n_jobs": n_jobs}
+        return hosted(find_neighbors)(X, n_neighbors, **settings)
+    own = np.arange(X.shape[0])
+    if algorithm is None:
+        return search_all(X, X, n_neighbors, own=own, n_jobs=n_jobs)
+    if isinstance(algorithm, Cells):
+        return search_rows(algorithm, X, X, n_neighbors, own=own, n_jobs=n_jobs)
+    if algorithm.get_params().get("n_neighbors", n_neighbors) < n_neighbors:
+        algorithm.set_params(n_neighbors=n_neighbors)
+    graph = algorithm.fit_transform(X)
+    return _nearest_stored(graph, X, X, n_neighbors, training=True)
+
+
+def find_query_neighbors(
+    queries: Array,
+    X: Array,
+    n_neighbors: int,
+    *,
+    search: Any = None,
+    own: np.ndarray | None = None,
+    n_jobs: int | None = None,
+) -> Neighborhoods:
+    """Find the nearest training samples of new samples, or of some training samples.
+
+    A training sample at distance zero is a neighbour like any other here.
+
+    Parameters
+    ----------
+    queries : array (q, m)
+        New samples.
+    X : array (n, m)
+        Training samples.
+    n_neighbors : int
+        How many neighbours K.
+    search : Cells, fitted KNN transformer or None
+        What the neighbours of `X` were searched with; None is the exact search.
+    own : int array (q,) or None
+        Which sample each query is itself, if it is one: never its own neighbour.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    Neighborhoods
+        Indices into `X` and distances, (q, K) each.
+    """
+    if is_tensor(X):
+        if isinstance(search, Cells) and X.device.type != "cpu":  # fitted elsewhere
+            search = choose_search("auto", X, n_neighbors)
+        if search is None or search == TILES:
+            found = search_tensors(queries, X, n_neighbors, search, training=False)
+            return Neighborhoods(*found)
+        settings = {"search": search, "n_jobs": n_jobs}
+        return hosted(find_query_neighbors)(queries, X, n_neighbors, **settings)
+    if search is None or search == TILES:  # of a model that was fitted on a device
+        return search_all(queries, X, n_neighbors, own=own, n_jobs=n_jobs)
+    if isinstance(search, Cells):
+        return search_rows(search, queries, X, n_neighbors, own=own, n_jobs=n_jobs)
+    graph = search.transform(queries)
+    return _nearest_stored(graph, queries, X, n_neighbors, training=False)
+
+
+def _nearest_stored(
+    graph: Any,
+    queries: np.ndarray,
+    X: np.ndarray,
+    n_neighbors: int,
+    *,
+    training: bool,
+) -> Neighborhoods:
+    """Read the K nearest stored entries of each row of a sparse distance matrix.
+
+    Which entries are stored is the transformer's choice; their distances are ours, so
+    that ties and identical samples are treated as in the exact search.
+    """
+    stored = sp.csr_array(graph)
+    stored.sort_indices()
+    counts = np.diff(stored.indptr)
+    row, column = np.repeat(np.arange(stored.shape[0]), counts), stored.indices
+    if training:
+        other = row != column
+        row, column = row[other], column[other]
+        counts = np.bincount(row, minlength=stored.shape[0])
+    if counts.min() < n_neighbors:
+        raise ValueError(
+            f"neighbors_algorithm returned only {counts.min()} neighbours for sample "
+            f"{int(counts.argmin())}, but n_neighbors={n_neighbors} are needed; "
+            "raise its n_neighbors or lower ours."
+        )
+    exact = squared_distances(queries, X, row, column)
+    candidates = in_rows(row, column, exact, stored.shape[0])
+    column, squared = first_of_each_row(*candidates, n_neighbors)
+    return Neighborhoods(column, np.sqrt(squared))

@@ -1,0 +1,165 @@
+"""Queries and samples -> all samples within a radius: neighbourhoods of any size.
+
+A distance equal to the radius, to the 40 binary digits that make a tie, is within it.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+
+from ..backends.distances import Products
+from ..backends.ranking import TIE_BITS, in_rows, nearest_first
+from ..backends.threads import map_blocks
+from ..exceptions import IsolatedSampleWarning, warn
+from ..records import RaggedNeighborhoods, pointer_of
+from ..validation import LARGEST
+from .exact import search_all
+
+NAMED = 10
+"""Samples a message names at most."""
+
+ASKED = 200
+"""Samples whose neighbours are counted to foresee how many there will be."""
+
+
+def search_within(
+    queries: np.ndarray,
+    X: np.ndarray,
+    radius: float,
+    *,
+    own: np.ndarray | None = None,
+    n_jobs: int | None = None,
+) -> RaggedNeighborhoods:
+    """Find all samples within a distance of each query, nearest first.
+
+    Parameters
+    ----------
+    queries : array (q, m)
+        Whose neighbours are wanted.
+    X : array (n, m)
+        Samples.
+    radius : float
+        Largest distance of a neighbour.
+    own : int array (q,) or None
+        Which sample each query is itself, if it is one: never its own neighbour.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    RaggedNeighborhoods
+        Rows may be empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [3.0], [7.0]])
+    >>> near = search_within(X, X, 2.0, own=np.arange(4))
+    >>> near.indices.tolist(), near.counts.tolist()
+    ([1, 0, 2, 1], [1, 2, 1, 0])
+    """
+    products = Products(queries, X)
+    limit = min(float(radius), LARGEST) ** 2 * (1 + 2.0**-TIE_BITS)
+
+    def search(block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        squared = products.squared(block)
+        if own is not None:
+            squared[np.arange(squared.shape[0]), own[block]] = np.inf
+        row, column = np.nonzero(squared <= limit + products.slack(block)[:, None])
+        if not row.size:
+            return column, np.empty(0), np.zeros(squared.shape[0], dtype=np.intp)
+        exact = products.exact(row + block.start, column)
+        inside = exact <= limit
+        row, column, exact = row[inside], column[inside], exact[inside]
+        counts = np.bincount(row, minlength=squared.shape[0])
+        columns, far = in_rows(row, column, exact, squared.shape[0])
+        order, far = nearest_first(far, far.shape[1])
+        kept = np.arange(far.shape[1]) < counts[:, None]
+        columns = np.take_along_axis(columns, order, axis=1)[kept]
+        return columns, far[kept], counts
+
+    found = map_blocks(search, queries.shape[0], 6 * 8 * X.shape[0], n_jobs)
+    parts = zip(*found, strict=True)
+    indices, squared, counts = (np.concatenate(part) for part in parts)
+    return RaggedNeighborhoods(indices, np.sqrt(squared), pointer_of(counts))
+
+
+def expected_count(X: np.ndarray, radius: float) -> int:
+    """Return how many neighbours a sample has on average, from some of them."""
+    some = X[:: -(-X.shape[0] // ASKED)]
+    found = search_within(some, X, radius)
+    return int(found.counts.mean())
+
+
+def add_nearest(
+    near: RaggedNeighborhoods,
+    queries: np.ndarray,
+    X: np.ndarray,
+    *,
+    own: np.ndarray | None = None,
+    n_jobs: int | None = None,
+) -> RaggedNeighborhoods:
+    """Give those who have no neighbour within the radius their nearest one.
+
+    Parameters
+    ----------
+    near : RaggedNeighborhoods
+        What `search_within` found.
+    queries, X, own, n_jobs
+        What it was asked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [7.0]])
+    >>> near = search_within(X, X, 1.0, own=np.arange(3))
+    >>> add_nearest(near, X, X, own=np.arange(3)).indices.tolist()
+    [1, 0, 1]
+    """
+    counts = near.counts
+    lonely = np.flatnonzero(counts == 0)
+    if not lonely.size:
+        return near
+    selves = None if own is None else own[lonely]
+    found = search_all(queries[lonely], X, 1, own=selves, n_jobs=n_jobs)
+    place = near.pointer[lonely]
+    return RaggedNeighborhoods(
+        np.insert(near.indices, place, found.indices[:, 0]),
+        np.insert(near.distances, place, found.distances[:, 0]),
+        pointer_of(np.maximum(counts, 1)),
+    )
+
+
+def refuse_loneliness(nearest: float, radius: float) -> NoReturn:
+    """Raise ValueError: no two samples are within the radius."""
+    raise ValueError(
+        f"no two samples are within radius={radius:g} of each other: the nearest two "
+        f"are {nearest:.3g} apart. Raise radius."
+    )
+
+
+def warn_of_lonely_queries(nearest: np.ndarray, radius: float) -> None:
+    """Warn of new samples whose nearest training sample is beyond the radius."""
+    lonely = np.flatnonzero(nearest > radius * (1 + 2.0**-TIE_BITS))
+    if lonely.size:
+        warn(
+            f"{lonely.size} of {nearest.size} new samples have no training sample "
+            f"within radius={radius:g} ({name_rows(lonely)}). Each is placed by its "
+            f"nearest one alone. A radius of {nearest.max():.3g} would reach all.",
+            IsolatedSampleWarning,
+        )
+
+
+def name_rows(rows: np.ndarray) -> str:
+    """Return row numbers as words, the first ten of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> name_rows(np.array([3])), name_rows(np.arange(12))
+    ('row 3', 'rows 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...')
+    """
+    shown = ", ".join(map(str, rows[:NAMED])) + (", ..." if rows.size > NAMED else "")
+    return f"row{'s' if rows.size > 1 else ''} {shown}"

@@ -1,0 +1,186 @@
+"""Neighbours and their lengths -> weights of attraction between pairs of samples.
+
+Near pairs: a sample weighs its neighbours partly alike, partly by their distance. A few
+mid-near pairs, as in PaCMAP, hold the picture together at large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...backends.native.field import calibrate
+from ...backends.threads import map_blocks
+
+EVEN = 0.75
+"""Part of a sample's weight that its neighbours share alike."""
+
+PERPLEXITY = 8.0
+"""Effective neighbours of the other part; at most .9 K."""
+
+DRAWN, PER_SAMPLE = 6, 5
+"""Samples that are drawn for a mid-near pair, and pairs of a sample."""
+
+SEED = 42
+"""Of the draws. They are of places in our order of the samples, not in the caller's."""
+
+ROWS = 4096
+"""Rows that are calibrated in one go."""
+
+
+@dataclass(frozen=True)
+class Attraction:
+    """Weights of near and mid-near pairs on one pattern of edges.
+
+    Attributes
+    ----------
+    pattern : sparse array (n, n)
+        Edges, symmetric, in float32; its numbers are overwritten by `weigh`.
+    near, middle : float32 arrays (E,)
+        Weights P and M of the edges; the sum of each is 1.
+    """
+
+    pattern: sp.csr_array
+    near: np.ndarray
+    middle: np.ndarray
+
+    def weigh(self, of_near: float, of_middle: float) -> sp.csr_array:
+        """Return the graph of a P + b M, in place of what was returned before."""
+        np.multiply(self.near, np.float32(of_near), out=self.pattern.data)
+        self.pattern.data += np.float32(of_middle) * self.middle
+        return self.pattern
+
+
+def calibrated(
+    lengths: np.ndarray, perplexity: float, n_jobs: int | None = None
+) -> np.ndarray:
+    """Return rows of weights (n, K) of sum 1 with a perplexity, or .9 K if less.
+
+    Parameters
+    ----------
+    lengths : array (n, K)
+        Distances of neighbours; infinite at the end of a row that has fewer.
+    perplexity : float
+        exp of the entropy of a row.
+    n_jobs : int or None
+        Number of threads.
+    """
+    known = np.isfinite(lengths)
+    counts = known.sum(axis=1)
+    weights = np.zeros(lengths.shape)
+    largest = np.max(lengths, axis=1, initial=0, where=known)
+    unit = np.where(largest > 0, largest, 1)[:, None]  # squares may not overflow
+    for count in np.unique(counts[counts > 0]):
+        rows = np.flatnonzero(counts == count)
+        entropy = np.log(max(1.0, min(perplexity, 0.9 * count)))
+
+        def weigh(
+            block: slice, some: Any = rows, k: int = count, h: Any = entropy
+        ) -> None:
+            scaled = lengths[some[block], :k] / unit[some[block]]
+            weights[some[block], :k] = calibrate(scaled * scaled, h)
+
+        map_blocks(weigh, rows.size, 0, n_jobs, step=ROWS)
+    return weights
+
+
+def near_pairs(
+    indices: np.ndarray, lengths: np.ndarray, n_jobs: int | None = None
+) -> sp.csr_array:
+    """Return P (n, n): symmetric weights of neighbours, of sum 1.
+
+    Parameters
+    ----------
+    indices : int array (n, K)
+        Neighbours of each sample.
+    lengths : array (n, K)
+        Dissimilarity along each; infinite where a row has fewer.
+    """
+    known = np.isfinite(lengths)
+    counts = known.sum(axis=1)
+    weights = (1 - EVEN) * calibrated(lengths, PERPLEXITY, n_jobs)
+    weights += EVEN / np.maximum(counts, 1)[:, None]
+    return symmetric_sum(rows_matrix(weights, indices, known))
+
+
+def middle_pairs(
+    n: int, squared_gaps: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> sp.csr_array | None:
+    """Return M (n, n): symmetric weights of mid-near pairs, of sum 1.
+
+    Each sample draws six others several times, and keeps the second nearest. None for
+    fewer than four samples, or where samples drew only themselves.
+
+    Parameters
+    ----------
+    n : int
+        Number of samples.
+    squared_gaps : callable
+        From rows and columns (p,) to squared dissimilarities (p,).
+    """
+    per_sample = min(PER_SAMPLE, n // 4)
+    if per_sample == 0:
+        return None
+    draws, found = np.random.RandomState(SEED), []
+    for start in range(0, n, ROWS):
+        rows = np.arange(start, min(start + ROWS, n))
+        drawn = draws.randint(0, n, (rows.size * per_sample, DRAWN))
+        row = np.repeat(rows, per_sample * DRAWN)
+        gaps = squared_gaps(row, drawn.ravel()).reshape(drawn.shape)
+        second = np.argsort(gaps, axis=1, kind="stable")[:, 1]
+        found.append(np.take_along_axis(drawn, second[:, None], axis=1)[:, 0])
+    row, column = np.repeat(np.arange(n), per_sample), np.concatenate(found)
+    other = row != column
+    if not other.any():
+        return None
+    row, column = row[other], column[other]
+    ends = row.astype(np.int32), column.astype(np.int32)
+    pairs = sp.csr_array((np.ones(row.size), ends), shape=(n, n))
+    pairs.sum_duplicates()
+    return symmetric_sum(pairs)
+
+
+def rows_matrix(
+    values: np.ndarray, indices: np.ndarray, known: np.ndarray
+) -> sp.csr_array:
+    """Return a matrix (n, n) with the known values (n, K) of each row in columns."""
+    n = indices.shape[0]
+    pointer = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
+    kind = np.int32 if pointer[-1] < 2**30 else np.int64  # twice as many when mirrored
+    parts = values[known], indices[known].astype(kind), pointer.astype(kind)
+    return sp.csr_array(parts, shape=(n, n))
+
+
+def mirrored_sum(pairs: sp.csr_array) -> sp.csr_array:
+    """Return A + Aᵀ."""
+    pairs.sort_indices()
+    return (pairs + pairs.T.tocsr()).tocsr()
+
+
+def symmetric_sum(pairs: sp.csr_array) -> sp.csr_array:
+    """Return (A + Aᵀ) / sum."""
+    both = mirrored_sum(pairs)
+    both.data /= both.data.sum() or 1.0
+    return both
+
+
+def unite(near: sp.csr_array, middle: Any | None) -> Attraction:
+    """Put near and mid-near pairs on one pattern of edges.
+
+    Without mid-near pairs the near ones have their share too.
+    """
+    middle = near if middle is None else middle
+    both = (near.astype(np.complex64) + 1j * middle.astype(np.float32)).tocsr()
+    both.sort_indices()
+    parts = np.empty(both.nnz, np.float32), both.indices, both.indptr
+    pattern = sp.csr_array(parts, shape=both.shape)
+    if both.nnz >= 2**31:
+        raise MemoryError(f"{both.nnz} edges are too many: lower n_neighbors.")
+    pattern.indices = pattern.indices.astype(np.int32)
+    pattern.indptr = pattern.indptr.astype(np.int32)
+    weights = (np.ascontiguousarray(part) for part in (both.data.real, both.data.imag))
+    return Attraction(pattern, *weights)

@@ -1,0 +1,188 @@
+"""New samples, linked to training samples -> their places in the map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ...backends.native.field import hash_rows, settle_samples
+from ...exceptions import FarSampleWarning, warn
+from ...records import Links
+from .attraction import calibrated
+from .parts import Crew, cut
+from .repulsion import Field
+
+PERPLEXITY = 5.0
+"""Effective neighbours of a new sample."""
+
+CALM = 1.5
+"""Repulsion of a new sample is this much weaker than in training."""
+
+FAR = 5.0
+"""New samples are far if their nearest training sample is this many times as far as
+the last neighbour of nearly all training samples."""
+
+NEARLY_ALL = 0.99
+
+
+@dataclass(frozen=True)
+class Map:
+    """A finished map, in our order of the samples.
+
+    Attributes
+    ----------
+    Y : float32 array (n, 2)
+        Coordinates.
+    Z : float
+        Sum of the repulsion's kernel over pairs.
+    alpha : float
+        Tail of the kernel.
+    share : float
+        Sum a + b of the weights of attraction.
+    flat : bool
+        Whether there is one coordinate only.
+    reach : float
+        Distance beyond which a new sample is far; infinite if none is.
+    """
+
+    Y: np.ndarray
+    Z: float
+    alpha: float
+    share: float
+    flat: bool
+    reach: float
+
+
+def reach_of(lengths: np.ndarray) -> float | None:
+    """Return the distance beyond which new samples are far, from lengths (n, K).
+
+    None if all lengths are 0.
+    """
+    last = np.where(np.isfinite(lengths), lengths, 0).max(axis=1)
+    reach = FAR * float(np.quantile(last, NEARLY_ALL))
+    return reach if reach > 0 else None
+
+
+def recognise(
+    keys: np.ndarray,
+    Y: np.ndarray,
+    X: np.ndarray,
+    training: np.ndarray,
+    order: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Say which samples (q, m) are training samples, and return where these are.
+
+    Parameters
+    ----------
+    keys : uint64 array (n,)
+        `hash_rows` of the training samples.
+    Y : array (n, 2)
+        Their coordinates.
+    X : array (q, m)
+        Samples.
+    training : array (n, m)
+        Training samples, in the order of the input.
+    order : int array (n,)
+        Which of them each key is of.
+
+    Returns
+    -------
+    known : bool array (q,)
+        Which are training samples.
+    places : array (q, 2)
+        Mean place of the training samples that are identical to each.
+    """
+    by_key = np.argsort(keys, kind="stable")
+    sorted_keys, wanted = keys[by_key], hash_rows(X)
+    first = np.searchsorted(sorted_keys, wanted, side="left")
+    count = np.searchsorted(sorted_keys, wanted, side="right") - first
+    sums = np.zeros((by_key.size + 1, 2))
+    np.cumsum(Y[by_key], axis=0, dtype=np.float64, out=sums[1:])
+    places = (sums[first + count] - sums[first]) / np.maximum(count, 1)[:, None]
+    single = count == 1  # its bits, not those of a difference of sums
+    places[single] = Y[by_key[first[single]]]
+    known = np.flatnonzero(count)
+    twin = training[order[by_key[first[known]]]]
+    equal = (twin == X[known]).all(axis=1)
+    count[known[~equal]] = 0  # another sample with the same hash
+    return count > 0, places
+
+
+def settle_links(Y: np.ndarray, links: Links) -> tuple[np.ndarray, np.ndarray]:
+    """Do as `recognise` for links: samples at length 0 are identical."""
+    same = links.lengths == 0
+    count = same.sum(axis=1)
+    shares = same / np.maximum(count, 1)[:, None]
+    return count > 0, np.einsum("qk,qkd->qd", shares, Y[links.indices])
+
+
+def place(chart: Map, links: Links, n_jobs: int | None = None) -> np.ndarray:
+    """Return coordinates (q, 2) of new samples, each found on its own.
+
+    A sample starts at the weighted mean of its neighbours and is balanced between
+    their attraction and the field of all training samples. It stays in the box of its
+    neighbours, or 1 outside of it; a far sample is put beyond all training samples,
+    in the direction of its neighbours.
+
+    Parameters
+    ----------
+    chart : Map
+        The training samples.
+    links : Links
+        Neighbours (q, k) among them; infinite lengths are no links.
+    n_jobs : int or None
+        Number of threads.
+    """
+    known = np.isfinite(links.lengths)
+    first = np.take_along_axis(links.indices, known.argmax(axis=1)[:, None], axis=1)
+    near = np.ascontiguousarray(np.where(known, links.indices, first), np.int64)
+    weights = calibrated(links.lengths, PERPLEXITY, n_jobs).astype(np.float32)
+    n, q = chart.Y.shape[0], near.shape[0]
+    low, high = chart.Y.min(axis=0), chart.Y.max(axis=0)
+    placed = np.empty((q, 2), np.float32)
+    with Crew(n_jobs, max(n, q)) as crew:
+        field = Field(chart.alpha, crew)
+        field.compute(chart.Y, low, high)
+        settle = partial(
+            settle_samples,
+            field.grid,
+            field.values,
+            chart.Y,
+            near,
+            weights,
+            box=np.concatenate([low, high]),
+            alpha=chart.alpha,
+            push=n / (CALM * chart.share * chart.Z),
+            flat=chart.flat,
+            placed=placed,
+        )
+        crew.run(lambda rows: settle(rows=rows), cut(q))
+    coordinates = placed.astype(np.float64)
+    far = is_far(chart, links)
+    coordinates[far] = _at_the_rim(chart, coordinates[far])
+    return coordinates
+
+
+def is_far(chart: Map, links: Links) -> np.ndarray:
+    """Say which new samples (q,) are far from every training sample."""
+    return links.lengths.min(axis=1) > chart.reach
+
+
+def warn_of_far(samples: np.ndarray) -> None:
+    """Warn of new samples that are far, by their numbers."""
+    if samples.size:
+        shown = ", ".join(map(str, samples[:5])) + (", ..." if samples.size > 5 else "")
+        warn(
+            f"{samples.size} new samples ({shown}) are far from all training samples "
+            "and were put at the rim of the map. Check their units.",
+            FarSampleWarning,
+        )
+
+
+def _at_the_rim(chart: Map, places: np.ndarray) -> np.ndarray:
+    """Move places outwards, beyond all training samples."""
+    size = np.linalg.norm(places, axis=1, keepdims=True)
+    outwards = np.where(size > 1e-6, places / np.maximum(size, 1e-6), [1.0, 0.0])
+    return (float(np.linalg.norm(chart.Y, axis=1).max()) + 1) * outwards

@@ -1,0 +1,309 @@
+"""What is embedded: samples, or a matrix of dissimilarities, in an order of our own.
+
+Both kinds say who is near whom, how far along each link, what the start looks like, and
+how new samples are linked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...backends.distances import squared_distances
+from ...backends.native.edges import reorder
+from ...dissimilarity.lengths import compare_pairs
+from ...dissimilarity.table import describe_patches, get_dissimilarity
+from ...graph.precomputed import edges_from_matrix, links_from_matrix
+from ...graph.weights import pairs_from_directed
+from ...neighbors.choice import choose_search, find_neighbors, find_query_neighbors
+from ...patches.fitting import mean_variance
+from ...patches.ragged import fit_neighborhoods
+from ...records import Links, Neighborhoods
+from .attraction import middle_pairs, mirrored_sum, rows_matrix
+from .order import curve_order, hash_order, matrix_order
+from .start import graph_scores, matrix_scores, principal_axes
+
+AXES, WIDE, MANY = 50, 100, 10_000
+"""Principal axes that samples are seen along where they have more than `WIDE` features
+and are more than `MANY`; if `reduce` is "auto"."""
+
+PROJECTED = 256
+"""Rows that are projected at a time, always so many: bits do not depend on batches."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How neighbours are found and compared: see the parameters of `CauchyMap`."""
+
+    n_neighbors: int
+    dissimilarity: Any
+    shrinkage: float | str
+    ridge: float
+    neighbors_algorithm: Any
+    reduce: int | str | None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Who is near whom, in our order.
+
+    Attributes
+    ----------
+    order : int array (n,)
+        Row of the input that our i-th sample is.
+    scores : array (n, 2)
+        What the start looks like.
+    links : Links
+        Neighbours (n, K) of each sample, and dissimilarities.
+    middle : sparse array (n, n) or None
+        Weights of mid-near pairs; None where only edges are known.
+    """
+
+    order: np.ndarray
+    scores: np.ndarray
+    links: Links
+    middle: Any
+
+
+@dataclass(frozen=True)
+class SampleSource:
+    """Training samples in our order, and what new ones are compared with.
+
+    Attributes
+    ----------
+    samples : array (n, m)
+        Samples, or their coordinates along `axes`.
+    center, axes : arrays or None
+        Centre and principal axes of wide samples.
+    search : object
+        What their neighbours were searched with.
+    described : tuple of arrays, Patches or None
+        Descriptions of their patches; None where points are compared.
+    settings : Settings
+        How neighbours are found and compared.
+    """
+
+    samples: np.ndarray
+    center: np.ndarray | None
+    axes: np.ndarray | None
+    search: Any
+    described: Any
+    settings: Settings
+
+    def link(self, X: np.ndarray, n_jobs: int | None = None) -> Links:
+        """Link new samples (q, m) to their nearest training samples."""
+        if self.axes is not None:
+            X = _project(X, self.center, self.axes)
+        settings = self.settings
+        near = find_query_neighbors(
+            X,
+            self.samples,
+            min(settings.n_neighbors, self.samples.shape[0]),
+            search=self.search,
+            n_jobs=n_jobs,
+        )
+        if self.described is None:
+            return Links(near.indices, near.distances)
+        described = _describe(X, self.samples, near, settings, n_jobs)
+        row, column = near.relation
+        dissimilarity = get_dissimilarity(settings.dissimilarity)
+        ends = described, self.described, row, column
+        values = compare_pairs(dissimilarity, *ends, n_jobs=n_jobs)
+        return near.links(values.label_free)
+
+
+def open_samples(
+    X: np.ndarray, settings: Settings, n_jobs: int | None = None
+) -> tuple[SampleSource, Setting]:
+    """Put samples in order, and find and compare their neighbours.
+
+    Parameters
+    ----------
+    X : array (n, m)
+        Samples.
+    settings : Settings
+        How neighbours are found and compared.
+    n_jobs : int or None
+        Number of threads.
+    """
+    order = hash_order(X)
+    X = X[order]
+    count = _axes_count(X, settings)
+    principal = principal_axes(X, count or 2)
+    scores, center, axes = principal.start(), None, None
+    if count:
+        X, center = principal.scores, principal.center
+        axes = np.ascontiguousarray(principal.axes)
+    along = curve_order(scores)
+    order, scores, X = order[along], scores[along], X[along]
+    k = settings.n_neighbors
+    search = choose_search(settings.neighbors_algorithm, X, k, n_jobs=n_jobs)
+    near = find_neighbors(X, k, algorithm=search, n_jobs=n_jobs)
+    described, lengths = None, near.distances
+    if get_dissimilarity(settings.dissimilarity).needs_gaussians:
+        described = _describe(X, X, near, settings, n_jobs)
+        lengths = _compare_neighbors(described, near, settings, n_jobs)
+    gaps = partial(squared_distances, X, X, n_jobs=n_jobs)
+    links = Links(near.indices, lengths)
+    setting = Setting(order, scores, links, middle_pairs(X.shape[0], gaps))
+    return SampleSource(X, center, axes, search, described, settings), setting
+
+
+def _axes_count(X: np.ndarray, settings: Settings) -> int:
+    """Return along how many principal axes samples are seen; 0 is all features."""
+    n, m = X.shape
+    points = not get_dissimilarity(settings.dissimilarity).needs_gaussians
+    if settings.reduce == "auto":
+        return AXES if points and m > WIDE and n > MANY else 0
+    if settings.reduce is None or settings.reduce >= min(n, m):
+        return 0
+    return int(settings.reduce)
+
+
+def _project(X: np.ndarray, center: Any, axes: np.ndarray) -> np.ndarray:
+    """Return coordinates of samples along axes, the same bits in any batch."""
+    found = np.empty((X.shape[0], axes.shape[1]))
+    for start in range(0, X.shape[0], PROJECTED):
+        rows = np.zeros((PROJECTED, X.shape[1]))
+        some = X[start : start + PROJECTED]
+        rows[: some.shape[0]] = some - center
+        found[start : start + PROJECTED] = (rows @ axes)[: some.shape[0]]
+    return found
+
+
+def _describe(
+    centers: np.ndarray,
+    X: np.ndarray,
+    near: Neighborhoods,
+    settings: Settings,
+    n_jobs: int | None,
+) -> Any:
+    """Describe the patches of samples, from training neighbours."""
+    dissimilarity = get_dissimilarity(settings.dissimilarity)
+    regularized = dissimilarity.regularized
+    patches = fit_neighborhoods(
+        centers,
+        X,
+        near,
+        shrinkage=settings.shrinkage if regularized else 0.0,
+        ridge=settings.ridge if regularized else 0.0,
+        variance=mean_variance(X),
+        n_directions=dissimilarity.n_directions,
+        keep_points=dissimilarity.needs_points,
+        n_jobs=n_jobs,
+    )
+    return describe_patches(dissimilarity, patches, n_jobs=n_jobs)
+
+
+def _compare_neighbors(
+    described: Any, near: Neighborhoods, settings: Settings, n_jobs: int | None
+) -> np.ndarray:
+    """Return the dissimilarity (n, K) of each sample and its neighbours."""
+    pairs = pairs_from_directed(near.indices.shape[0], *near.relation)
+    values = compare_pairs(
+        get_dissimilarity(settings.dissimilarity),
+        described,
+        described,
+        pairs.source,
+        pairs.target,
+        n_jobs=n_jobs,
+    )
+    return np.asarray(values.label_free)[pairs.edge].reshape(near.indices.shape)
+
+
+@dataclass(frozen=True)
+class MatrixSource:
+    """A matrix of dissimilarities: new samples are linked by rows of another one.
+
+    Attributes
+    ----------
+    place : int array (n,)
+        Place of each column of the matrix in our order.
+    n_neighbors : int
+        Links of a new sample.
+    """
+
+    place: np.ndarray
+    n_neighbors: int
+
+    def link(self, D: Any, n_jobs: int | None = None) -> Links:
+        """Link new samples by their dissimilarities (q, n) to the training samples."""
+        links = links_from_matrix(D, self.n_neighbors)
+        return Links(self.place[links.indices], links.lengths)
+
+
+def open_matrix(D: Any, n_neighbors: int) -> tuple[MatrixSource, Setting]:
+    """Put the samples of a matrix in order, and read who is near whom.
+
+    Parameters
+    ----------
+    D : array or sparse array (n, n)
+        Dissimilarities; of a sparse one the stored entries are the edges.
+    n_neighbors : int
+        Neighbours of a sample in a dense matrix.
+    """
+    if sp.issparse(D):
+        D = edges_from_matrix(D, None).to_csr()
+        _require_edges(D)
+    order = matrix_order(D)
+    source = MatrixSource(np.argsort(order), n_neighbors)
+    if sp.issparse(D):
+        edges = sp.csr_array(D[order][:, order])
+        edges.sort_indices()
+        scores = graph_scores(_closeness(edges))
+        return source, Setting(order, scores, _rows_of(edges), None)
+    D = D[order][:, order]
+    masked = D.astype(float)
+    np.fill_diagonal(masked, np.inf)
+    nearest = np.argsort(masked, axis=1, kind="stable")[:, :n_neighbors]
+    links = Links(nearest, np.take_along_axis(masked, nearest, axis=1))
+    middle = middle_pairs(D.shape[0], lambda row, column: D[row, column])
+    return source, Setting(order, matrix_scores(D), links, middle)
+
+
+def _require_edges(edges: sp.csr_array) -> None:
+    counts = np.diff(edges.indptr)
+    if counts.min() == 0:
+        raise ValueError(
+            f"sample {int(counts.argmin())} has no stored dissimilarity to any other "
+            "sample; store at least one per row of X."
+        )
+
+
+def _rows_of(edges: sp.csr_array) -> Links:
+    """Return the edges of each row as links, infinite where a row has fewer."""
+    counts = np.diff(edges.indptr)
+    row = np.repeat(np.arange(edges.shape[0]), counts)
+    place = np.arange(edges.nnz) - np.repeat(edges.indptr[:-1], counts)
+    shape = edges.shape[0], int(counts.max())
+    indices, lengths = np.zeros(shape, np.int64), np.full(shape, np.inf)
+    indices[row, place], lengths[row, place] = edges.indices, edges.data
+    return Links(indices, lengths)
+
+
+def _closeness(edges: sp.csr_array) -> sp.csr_array:
+    """Return weights exp(-d²/mean d²) of edges."""
+    mean = float((edges.data**2).mean()) or 1.0
+    return sp.csr_array(
+        (np.exp(-(edges.data**2) / mean), edges.indices, edges.indptr), edges.shape
+    )
+
+
+def graph_of(setting: Setting) -> sp.csr_array:
+    """Return the dissimilarity of every edge, in the order of the input.
+
+    An edge that both ends list has its length twice: real parts count, zeros stay.
+    """
+    indices, lengths = setting.links.indices, setting.links.lengths
+    known = np.isfinite(lengths)
+    counted = 1 + 1j * np.where(known, lengths, 0)
+    both = mirrored_sum(rows_matrix(counted, indices, known))
+    length = both.data.imag / both.data.real
+    ours = sp.csr_array((length, both.indices, both.indptr), shape=both.shape)
+    graph = reorder(ours, np.argsort(setting.order), setting.order)
+    graph.sort_indices()
+    return graph

@@ -1,0 +1,288 @@
+"""A table -> its embedding as a table, with the pipeline that places new samples."""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from ..backends.homes import HERE, Home, send_model
+from ..estimators.methods import OTHERS, find_method
+from . import choose_columns, encode_classes, make_encoder, match_columns, read_source
+from .encoding import is_encoder, summarize_columns
+from .models.saving import ModelFileError, about_model, load_model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+BATCH = 10_000
+"""Samples that are placed at a time where somebody watches."""
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """An embedded table.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        The id and the target, where there are any, and the coordinates.
+    coordinates : list of str
+        Columns of the coordinates.
+    classes : tuple of (array of int, list of str) or None
+        Class of every row, -1 where it has none, and the names of the classes.
+    pipeline : Pipeline
+        From the columns to the coordinates, fitted.
+    about : dict
+        What a reader of the saved pipeline has to know.
+    encoded : str
+        What was done to the columns, in a line.
+    seconds : float
+        Time of the fit, or of placing.
+    remarks : list of str
+        Warnings.
+    """
+
+    frame: pd.DataFrame
+    coordinates: list[str]
+    classes: tuple[np.ndarray, list[str]] | None
+    pipeline: Pipeline
+    about: dict[str, Any]
+    encoded: str
+    seconds: float
+    remarks: list[str]
+
+
+def embed_table(
+    source: str,
+    method: str,
+    params: Mapping[str, Any],
+    *,
+    target: str | None = None,
+    drop: Iterable[str] = (),
+    id: str | None = None,
+    categories: str = "one-hot",
+    scale: bool = True,
+    impute: str | None = None,
+    fit: Callable[[Any, Any, Any], Any] | None = None,
+) -> Embedded:
+    """Fit a method on a table.
+
+    Parameters
+    ----------
+    source : str
+        A file, or the name of a dataset.
+    method : str
+        A name of `estimators.methods.METHODS`, other than PCA, t-SNE and UMAP.
+    params : mapping of str to value
+        Parameters of its estimator.
+    target, drop, id, categories, scale, impute
+        What is done to the columns: see `patchfold.tables`.
+    fit : callable, default=None
+        What fits the estimator to samples and labels in place of its own `fit`.
+
+    Returns
+    -------
+    Embedded
+
+    Examples
+    --------
+    >>> from patchfold.tables.embedding import embed_table
+    >>> done = embed_table("iris", "isomap-kl", {"n_neighbors": 20})
+    >>> list(done.frame.columns), len(done.frame)
+    (['target', 'isomap_kl_1', 'isomap_kl_2'], 150)
+    """
+    chosen = find_method(method)
+    if chosen.name in OTHERS:
+        raise ValueError(f"{chosen.title} is for `compare`; embed with one of ours.")
+    read = read_source(source)
+    target = target or read.target
+    if chosen.supervised and target is None:
+        raise ValueError(
+            f"{chosen.title} is supervised: name the column of the classes (--target)."
+        )
+    columns = choose_columns(read.frame, target=target, drop=drop, id=id, impute=impute)
+    encoder = make_encoder(columns, categories=categories, scale=scale, impute=impute)
+    classes = None if columns.target is None else encode_classes(columns.target)
+    pipeline = Pipeline([("columns", encoder), ("embedding", _make(chosen, params))])
+    labels = classes[0] if classes is not None and chosen.supervised else None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        start = time.perf_counter()
+        if fit is None:
+            points = pipeline.fit_transform(columns.features, labels)
+        else:
+            samples = encoder.fit_transform(columns.features)
+            points = fit(pipeline["embedding"], samples, labels).embedding_
+        seconds = time.perf_counter() - start
+    stem = chosen.name.replace("-", "_")
+    names = [f"{stem}_{k + 1}" for k in range(points.shape[1])]
+    kept = [c for c in (columns.ids, columns.target) if c is not None]
+    return Embedded(
+        frame=_joined(kept, points, names),
+        coordinates=names,
+        classes=classes,
+        pipeline=pipeline,
+        about={"method": chosen.name, "title": chosen.title, "coordinates": names},
+        encoded=summarize_columns(columns, categories=categories, scale=scale),
+        seconds=seconds,
+        remarks=list(dict.fromkeys(str(w.message) for w in caught)),
+    )
+
+
+def place_table(
+    source: str,
+    model: Any,
+    *,
+    target: str | None = None,
+    id: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    home: Home = HERE,
+) -> Embedded:
+    """Place the samples of a table in the embedding of a saved pipeline.
+
+    Parameters
+    ----------
+    source : str
+        A file, or the name of a dataset. Needs the columns of the training table.
+    model : path-like
+        What `patchfold embed --model` wrote.
+    target, id : str, default=None
+        Columns to keep beside the coordinates. No class is ever used.
+    progress : callable, default=None
+        Called with the samples that are placed, and all there are; they are then placed
+        some thousands at a time.
+    home : Home, default=HERE
+        The device they are placed on.
+
+    Returns
+    -------
+    Embedded
+    """
+    pipeline, about = load_pipeline(model)
+    if home.device is not None:
+        name, last = pipeline.steps[-1]
+        pipeline.steps[-1] = name, send_model(last, home)
+    read = read_source(source)
+    for name in filter(None, (id, target)):
+        if name not in read.frame.columns:
+            raise ValueError(f"there is no column {name!r} in {read.name}.")
+    features, remarks = match_columns(read.frame, pipeline["columns"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        start = time.perf_counter()
+        points = _place(pipeline, features, progress)
+        seconds = time.perf_counter() - start
+    remarks += dict.fromkeys(str(w.message) for w in caught)
+    names = list(about["coordinates"])
+    kept = [read.frame[name] for name in (id, target) if name]
+    return Embedded(
+        frame=_joined(kept, points, names),
+        coordinates=names,
+        classes=encode_classes(read.frame[target]) if target else None,
+        pipeline=pipeline,
+        about=about,
+        encoded="columns as in the model",
+        seconds=seconds,
+        remarks=remarks,
+    )
+
+
+def _place(
+    pipeline: Pipeline,
+    features: pd.DataFrame,
+    progress: Callable[[int, int], None] | None,
+) -> np.ndarray:
+    if progress is None:
+        return pipeline.transform(features)
+    n, parts = len(features), []
+    for start in range(0, n, BATCH):
+        parts.append(pipeline.transform(features.iloc[start : start + BATCH]))
+        progress(min(start + BATCH, n), n)
+    return np.concatenate(parts)
+
+
+def load_pipeline(model: Any) -> tuple[Pipeline, dict[str, Any]]:
+    """Read a pipeline that `patchfold embed --model` wrote, and what is said of it.
+
+    Raises
+    ------
+    ModelFileError
+        If the file holds anything else.
+    """
+    about = about_model(model)
+    if "coordinates" not in about:
+        raise ModelFileError(
+            f"{model} holds no pipeline of `patchfold embed --model`, only an "
+            "estimator: load it with patchfold.load_model."
+        )
+    pipeline = load_model(model)
+    if not _is_embedding(pipeline, about):
+        raise ModelFileError(f"{model} says it is a pipeline of `embed`, but is none.")
+    return pipeline, about
+
+
+def _is_embedding(pipeline: Any, about: dict[str, Any]) -> bool:
+    """Say whether a pipeline has the form of those that `embed_table` fits."""
+    if not isinstance(pipeline, Pipeline) or len(pipeline.steps) != 2:
+        return False
+    (first, encoder), (last, estimator) = pipeline.steps
+    if (first, last) != ("columns", "embedding") or not is_encoder(encoder):
+        return False
+    names, count = about["coordinates"], getattr(estimator, "n_components", None)
+    words = [about.get("method"), about.get("title")]
+    listed = isinstance(names, list) and len(set(map(str, names))) == len(names)
+    width = max(part.stop for part in encoder.output_indices_.values())
+    return (
+        listed
+        and all(type(word) is str for word in [*names, *words])
+        and len(names) == count
+        and width == getattr(estimator, "n_features_in_", None)
+    )
+
+
+def coordinate_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the first two coordinates in a table that `embed` wrote.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from patchfold.tables.embedding import coordinate_columns
+    >>> coordinate_columns(pd.DataFrame(columns=["kind", "elap_1", "elap_2"]))
+    ['elap_1', 'elap_2']
+    """
+    for name in reversed(frame.columns):
+        first = re.fullmatch(r"(.+)_1", str(name))
+        if first and f"{first[1]}_2" in frame.columns:
+            return [str(name), f"{first[1]}_2"]
+    raise ValueError(
+        "no two columns are named as coordinates (NAME_1 and NAME_2): name them "
+        "(--x and --y)."
+    )
+
+
+def _make(chosen: Any, params: Mapping[str, Any]) -> Any:
+    try:
+        return chosen.make(**params)
+    except TypeError:
+        known = ", ".join(sorted(chosen.make().get_params()))
+        wrong = sorted(set(params) - set(chosen.make().get_params()))
+        raise ValueError(
+            f"{chosen.title} has no parameter {', '.join(wrong)}. It has {known}."
+        ) from None
+
+
+def _joined(kept: list[Any], points: np.ndarray, names: list[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    table = pd.DataFrame(points, columns=names)
+    return pd.concat(
+        [*(column.reset_index(drop=True) for column in kept), table], axis=1
+    )

@@ -1,0 +1,306 @@
+"""Encoders of scikit-learn from a file -> the same, fitted anew from what they learned.
+
+Fitted encoders have private attributes that must agree with each other: one-hot
+columns, for example, are written into memory by counts that the encoder holds. So an
+encoder is not taken as it is in a file. The numbers and words that it learned are read
+and checked, and a new one is fitted to a row that is made of them. Files are therefore
+also read by other versions of scikit-learn than the one that wrote them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
+
+from ...estimators.stored.rules import (
+    MISSING,
+    Count,
+    FittedError,
+    Labels,
+    Numbers,
+    OrNone,
+    Sizes,
+    Words,
+)
+
+_LEARNED: dict[type, tuple[str, ...]] = {
+    Pipeline: (),
+    ColumnTransformer: ("transformers_",),
+    StandardScaler: ("mean_", "var_", "scale_", "n_samples_seen_"),
+    SimpleImputer: ("statistics_",),
+    OneHotEncoder: ("categories_",),
+    OrdinalEncoder: ("categories_",),
+    FunctionTransformer: (),
+}
+_COMMON = ("n_features_in_", "feature_names_in_")
+
+
+def parameters_of(kind: type) -> tuple[str, ...]:
+    """Return the names of the parameters of an estimator."""
+    return tuple(inspect.signature(kind).parameters)
+
+
+ENCODERS: dict[str, frozenset[str]] = {
+    f"{kind.__module__}.{kind.__qualname__}": frozenset(
+        {*parameters_of(kind), *learned, *_COMMON} - {"transformers"}
+    )
+    for kind, learned in _LEARNED.items()
+}
+"""Full names of the encoders that are read, and the attributes that are. Those before
+the fit (`transformers`) are not: they follow from those after it."""
+
+LEFT_OUT = "sklearn.compose._column_transformer._RemainderColsList"
+"""What has the columns that an encoder leaves out, in scikit-learn 1.6. They follow
+from the others, so no attribute is read of it."""
+
+
+def remake(encoder: Any) -> Any:
+    """Return an encoder that knows what the given one learned.
+
+    Parameters
+    ----------
+    encoder : estimator
+        One of the encoders that `patchfold embed` builds, its parts made again already;
+        of any other kind, it is returned as it is.
+
+    Returns
+    -------
+    estimator
+        Fitted.
+
+    Raises
+    ------
+    FittedError
+        If what it learned is no valid state.
+    """
+    make = _MAKERS.get(type(encoder))
+    if make is None:
+        return encoder
+    name = type(encoder).__name__
+    try:
+        return make(encoder)
+    except FittedError as error:
+        raise FittedError(f"{name}: {error}") from error
+    except Exception as error:  # scikit-learn's checks, and anything of any type
+        raise FittedError(f"{name} cannot be made again: {error}") from error
+
+
+MOST_COLUMNS = 1_000_000
+"""Columns of an encoder in a file at most: a row of them is made on loading."""
+
+
+def _new(encoder: Any, **changed: Any) -> Any:
+    """Return an unfitted encoder with the same parameters.
+
+    Those that the version that wrote the file did not have are left at their defaults.
+    """
+    state, names = {**vars(encoder), **changed}, parameters_of(type(encoder))
+    return type(encoder)(**{name: state[name] for name in names if name in state})
+
+
+def _require(encoder: Any, **wanted: Any) -> None:
+    """Refuse parameters whose fitted state is not read."""
+    for name, value in wanted.items():
+        found = getattr(encoder, name, value)
+        if type(found) is not type(value) or found != value:
+            raise FittedError(f"{name} must be {value!r}. It is {str(found)[:60]!r}")
+
+
+def _sizes(encoder: Any) -> Sizes:
+    state = vars(encoder)
+    given = state.get("n_features_in_", MISSING)
+    count = Count(1, MOST_COLUMNS).unpack("n_features_in_", given, {})
+    sizes = {"features": count}
+    if "feature_names_in_" in state:
+        Words(("features",)).unpack(
+            "feature_names_in_", state["feature_names_in_"], sizes
+        )
+    return sizes
+
+
+def _with_names(fitted: Any, encoder: Any) -> Any:
+    if "feature_names_in_" in vars(encoder):
+        fitted.feature_names_in_ = encoder.feature_names_in_
+    return fitted
+
+
+def _scaler(encoder: StandardScaler) -> StandardScaler:
+    sizes, state = _sizes(encoder), vars(encoder)
+    rules = {
+        "mean_": OrNone(Numbers(("features",))),
+        "var_": OrNone(Numbers(("features",), low=0.0)),
+        "scale_": OrNone(Numbers(("features",), low=1e-300)),
+    }
+    found = {
+        name: rule.unpack(name, state.get(name, MISSING), sizes)
+        for name, rule in rules.items()
+    }
+    fitted = _new(encoder).fit(np.zeros((1, sizes["features"])))
+    for name, value in found.items():
+        if (value is None) != (getattr(fitted, name) is None):
+            raise FittedError(f"{name} does not fit with_mean and with_std")
+        setattr(fitted, name, value)
+    seen = state.get("n_samples_seen_")
+    if type(seen) is int or isinstance(seen, np.integer):
+        fitted.n_samples_seen_ = seen
+    return _with_names(fitted, encoder)
+
+
+def _imputer(encoder: SimpleImputer) -> SimpleImputer:
+    _require(encoder, add_indicator=False)
+    row = _filling(encoder)
+    fitted = _new(encoder).fit(row[None])
+    if fitted.statistics_.tolist() != row.tolist():
+        raise FittedError("statistics_ has missing values")
+    return _with_names(fitted, encoder)
+
+
+def _filling(encoder: SimpleImputer) -> np.ndarray:
+    sizes = _sizes(encoder)
+    values = vars(encoder).get("statistics_", MISSING)
+    words = isinstance(values, np.ndarray) and values.dtype == object
+    rule = Words(("features",)) if words else Numbers(("features",))
+    return rule.unpack("statistics_", values, sizes)
+
+
+def _coder(encoder: Any) -> Any:
+    _require(encoder, min_frequency=None, max_categories=None)
+    if isinstance(encoder, OneHotEncoder):
+        _require(encoder, drop=None)
+    levels = _levels(encoder)
+    given = vars(encoder).get("categories")
+    automatic = isinstance(given, str) and given == "auto"
+    numbers = all(level.dtype.kind in "iuf" for level in levels)
+    kind = np.result_type(*levels) if numbers else object
+    first = np.array([level[0] for level in levels], dtype=kind)
+    fitted = _new(encoder, categories=levels).fit(first[None])
+    if automatic:
+        fitted.categories = "auto"
+    return _with_names(fitted, encoder)
+
+
+def _levels(encoder: Any) -> list[np.ndarray]:
+    """Return the levels of each column, checked."""
+    sizes, found = _sizes(encoder), vars(encoder).get("categories_")
+    if not isinstance(found, list) or len(found) != sizes["features"]:
+        raise FittedError("categories_ must have a list for each column")
+    checked = []
+    for place, levels in enumerate(found):
+        rule = Labels((f"levels of column {place}",))
+        checked.append(rule.unpack(f"categories_[{place}]", levels, sizes))
+        if not levels.size:
+            raise FittedError(f"categories_[{place}] is empty")
+    return checked
+
+
+def _keeper(encoder: FunctionTransformer) -> FunctionTransformer:
+    _require(encoder, func=None, inverse_func=None, kw_args=None)
+    row = np.zeros((1, _sizes(encoder)["features"]))
+    return _with_names(_new(encoder).fit(row), encoder)
+
+
+def _pipeline(encoder: Pipeline) -> Pipeline:
+    _require(encoder, memory=None)
+    steps = vars(encoder).get("steps")
+    if not isinstance(steps, list) or not steps:
+        raise FittedError("steps must be a list")
+    made = []
+    for step in steps:
+        if not isinstance(step, tuple | list) or len(step) != 2:
+            raise FittedError("a step must be a name and an estimator")
+        if type(step[0]) is not str or not hasattr(step[1], "transform"):
+            raise FittedError("a step must be a name and an estimator")
+        made.append((step[0], step[1]))
+    return _new(encoder, steps=made)
+
+
+def _columns(encoder: ColumnTransformer) -> ColumnTransformer:
+    """Fit anew, to one row, what transforms columns by their names or places."""
+    _require(encoder, remainder="drop", transformer_weights=None)
+    sizes = _sizes(encoder)
+    names = list(vars(encoder).get("feature_names_in_", range(sizes["features"])))
+    if len(set(names)) != len(names):
+        raise FittedError("feature_names_in_ has a name twice")
+    row: dict[Any, Any] = dict.fromkeys(names, 0.0)
+    parts = []
+    by_place = dict(enumerate(names))
+    for name, made, columns in _parts(encoder):
+        listed = [by_place.get(column, column) for column in columns]
+        if not set(listed) <= set(names):
+            raise FittedError(f"{name} has columns that are not known")
+        row.update(zip(listed, _row_of(made, len(columns)), strict=True))
+        parts.append((name, FrozenEstimator(made), columns))
+    talks = vars(encoder).get("verbose", False)
+    if type(talks) is not bool:
+        raise FittedError("verbose must be True or False")
+    fitted = _new(encoder, transformers=parts, verbose=False)
+    encoded = np.asarray(fitted.fit_transform(_table(row)), dtype=np.float64)
+    if not np.isfinite(encoded).all():
+        raise FittedError("a row of what it learned is not finite")
+    thawed = {name: (name, held.estimator, columns) for name, held, columns in parts}
+    fitted.transformers, fitted.verbose = list(thawed.values()), talks
+    fitted.transformers_ = [thawed.get(part[0], part) for part in fitted.transformers_]
+    return fitted
+
+
+def _table(row: dict[Any, Any]) -> Any:
+    """Return one row as the kind of table that it came from."""
+    if all(type(name) is int for name in row):
+        return np.array([list(row.values())], dtype=object)
+    import pandas as pd
+
+    return pd.DataFrame({name: [value] for name, value in row.items()})
+
+
+def _parts(encoder: ColumnTransformer) -> list[tuple[str, Any, list[Any]]]:
+    """Return name, transformer and columns of each part but what is left out."""
+    found = vars(encoder).get("transformers_")
+    if not isinstance(found, list):
+        raise FittedError("transformers_ must be a list")
+    parts = []
+    for part in found:
+        if not isinstance(part, tuple | list) or len(part) != 3:
+            raise FittedError("transformers_ must have a name, transformer and columns")
+        name, transformer, columns = part
+        if name == "remainder":
+            continue
+        listed = isinstance(columns, list) and {type(c) for c in columns} <= {str, int}
+        if type(name) is not str or not listed or not hasattr(transformer, "transform"):
+            raise FittedError("transformers_ must have a name, transformer and columns")
+        parts.append((name, transformer, columns))
+    return parts
+
+
+def _row_of(encoder: Any, count: int) -> list[Any]:
+    """Return a row that an encoder can transform."""
+    if isinstance(encoder, Pipeline):
+        return _row_of(encoder.steps[0][1], count)
+    if isinstance(encoder, SimpleImputer):
+        return list(encoder.statistics_)
+    if isinstance(encoder, OneHotEncoder | OrdinalEncoder):
+        return [levels[0] for levels in encoder.categories_]
+    return [0.0] * count
+
+
+_MAKERS: dict[type, Callable[[Any], Any]] = {
+    Pipeline: _pipeline,
+    ColumnTransformer: _columns,
+    StandardScaler: _scaler,
+    SimpleImputer: _imputer,
+    OneHotEncoder: _coder,
+    OrdinalEncoder: _coder,
+    FunctionTransformer: _keeper,
+}

@@ -1,0 +1,298 @@
+"""Parameters and samples: what they must be, and one sentence that says what is wrong.
+
+An estimator declares `_parameter_rules`, a mapping from
+parameter name to a rule or a tuple of alternative rules; `check_parameters` walks it
+at the start of `fit`. `check_samples` is what `fit` and `transform` do with X.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from .backends.arrays import Array, array_namespace
+from .backends.homes import as_float64, is_tensor
+
+LARGEST = 1e150
+"""Squares of larger numbers are infinite; those of numbers below 1 / LARGEST are 0."""
+
+
+class Rule(Protocol):
+    """One way for a value to be acceptable."""
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable."""
+        ...
+
+
+@dataclass(frozen=True)
+class Integer:
+    """An integer of at least `low`."""
+
+    low: int
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable; a bool is not a number here."""
+        is_number = isinstance(value, Integral) and not isinstance(value, bool)
+        return is_number and value >= self.low
+
+    def __str__(self) -> str:
+        return f"an int >= {self.low}"
+
+
+@dataclass(frozen=True)
+class Float:
+    """A finite real number between two bounds; `open_low` leaves out the lower one."""
+
+    low: float
+    high: float = np.inf
+    open_low: bool = False
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable; a bool is not a number here."""
+        if not isinstance(value, Real) or isinstance(value, bool):
+            return False
+        try:
+            number = float(value)
+        except OverflowError:
+            return False
+        above = number > self.low if self.open_low else number >= self.low
+        return bool(np.isfinite(number)) and above and number <= self.high
+
+    def __str__(self) -> str:
+        sign = ">" if self.open_low else ">="
+        upper = "" if np.isinf(self.high) else f" and <= {self.high:g}"
+        return f"a float {sign} {self.low:g}{upper}"
+
+
+@dataclass(frozen=True)
+class Fraction:
+    """A float in (0, 1]; an integer is never a fraction."""
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable."""
+        return (
+            isinstance(value, Real)
+            and not isinstance(value, (Integral, bool))
+            and 0 < float(value) <= 1
+        )
+
+    def __str__(self) -> str:
+        return "a float in (0, 1] (a fraction of the samples)"
+
+
+@dataclass(frozen=True)
+class ThreadCount:
+    """A number of threads as joblib counts them: negative ones from the core count."""
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable."""
+        is_number = isinstance(value, Integral) and not isinstance(value, bool)
+        return value is None or (is_number and value != 0)
+
+    def __str__(self) -> str:
+        return "None or an int other than 0 (-1 uses every core)"
+
+
+class OneOf:
+    """One of a few words."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable."""
+        return isinstance(value, str) and value in self.words
+
+    def __str__(self) -> str:
+        return " or ".join(repr(word) for word in self.words)
+
+
+@dataclass(frozen=True)
+class Several:
+    """A tuple or list of acceptable values, at least one, none twice."""
+
+    rule: Rule
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable."""
+        return (
+            isinstance(value, (tuple, list))
+            and len(value) > 0
+            and all(self.rule.accepts(item) for item in value)
+            and len(set(value)) == len(value)
+        )
+
+    def __str__(self) -> str:
+        return f"a tuple of one or more, none twice, each {self.rule}"
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """None."""
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable."""
+        return value is None
+
+    def __str__(self) -> str:
+        return "None"
+
+
+@dataclass(frozen=True)
+class Truth:
+    """True or False."""
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable."""
+        return isinstance(value, (bool, np.bool_))
+
+    def __str__(self) -> str:
+        return "True or False"
+
+
+@dataclass(frozen=True)
+class Having:
+    """Anything that has the named methods, described in words."""
+
+    methods: tuple[str, ...]
+    words: str
+
+    def accepts(self, value: Any) -> bool:
+        """Say whether the value is acceptable; a class is not an instance."""
+        return not isinstance(value, type) and all(
+            callable(getattr(value, method, None)) for method in self.methods
+        )
+
+    def __str__(self) -> str:
+        return self.words
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise ValueError for the first parameter that breaks its rule."""
+    owner = type(estimator).__name__
+    for name, rules in estimator._parameter_rules.items():
+        check_parameter(name, getattr(estimator, name), rules, owner)
+
+
+def check_parameter(
+    name: str, value: Any, rules: Rule | tuple[Rule, ...], owner: str
+) -> None:
+    """Raise ValueError if a value breaks the rule, or all rules, of a parameter."""
+    alternatives = rules if isinstance(rules, tuple) else (rules,)
+    if not any(rule.accepts(value) for rule in alternatives):
+        wanted = " or ".join(str(rule) for rule in alternatives)
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be {wanted}. Got {value!r} "
+            "instead."
+        )
+
+
+def check_samples(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> Any:
+    """Return X as float64, checked by scikit-learn; words get a sentence of their own.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose features they are.
+    X : array-like (n, m)
+        Samples.
+    reset : bool
+        Whether the estimator learns the number and names of its features here.
+    **settings
+        As in scikit-learn's `check_array`.
+    """
+    if is_tensor(X):
+        return _check_tensor(estimator, X, reset, settings)
+    _refuse_dates(X)
+    # Sums over rows that lie in another order in memory differ in their last digits.
+    settings = {"dtype": np.float64, "order": "C", **settings}
+    try:
+        return validate_data(estimator, X, reset=reset, **settings)
+    except (TypeError, ValueError) as error:
+        if "could not convert" in str(error) or "float()" in str(error):
+            raise type(error)(
+                f"X must be numbers, and some cells are not: {error}. Leave such "
+                "columns out, or encode them, as OrdinalEncoder of scikit-learn does."
+            ) from error
+        if "fill value must be 0" in str(error):
+            raise ValueError(
+                "X must be dense, and its columns are sparse: pass X.sparse.to_dense()."
+            ) from error
+        raise
+
+
+def _check_tensor(
+    estimator: Any, X: Array, reset: bool, settings: dict[str, Any]
+) -> Array:
+    """Check a tensor as scikit-learn checks an array, where it is."""
+    name = type(estimator).__name__
+    if str(X.layout) != "torch.strided":
+        raise ValueError(
+            f"{name} takes no sparse tensor: pass a dense one, or a sparse matrix of "
+            "SciPy where that is taken."
+        )
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D tensor of shape {tuple(X.shape)} "
+            "instead. Reshape it: a row for each sample, a column for each feature."
+        )
+    least = settings.get("ensure_min_samples", 1)
+    for size, low, of in zip(X.shape, (least, 1), ("sample", "feature"), strict=True):
+        if size < low:
+            raise ValueError(
+                f"Found array with {size} {of}(s) (shape={tuple(X.shape)}) while a "
+                f"minimum of {low} is required by {name}."
+            )
+    if X.is_complex():
+        raise ValueError("Complex data not supported: pass a tensor of real numbers.")
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    X = as_float64(X, copied=settings.get("copy", False))
+    if not bool((X - X == 0).all()):
+        raise ValueError(
+            f"Input X contains NaN or infinity, and {name} does not accept missing "
+            "values: drop or fill in such samples."
+        )
+    return X
+
+
+def _refuse_dates(X: Any) -> None:
+    """Raise TypeError for what would become numbers in silence, or be no table yet."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError(
+            "X must be a table, and a LazyFrame is none yet: pass X.collect()."
+        )
+    kinds = list(getattr(X, "dtypes", ())) or [getattr(X, "dtype", "")]
+    names = list(getattr(X, "columns", ())) or [""] * len(kinds)
+    for name, kind in zip(names, map(str, kinds), strict=False):
+        if kind.lower().startswith(("date", "time", "duration", "period")):
+            where = f"column {name!r} has" if name != "" else "it has"
+            raise TypeError(
+                f"X must be numbers, and {where} dates or times ({kind}): leave them "
+                "out, or turn them into numbers."
+            )
+
+
+def check_magnitude(X: Array, *, spread: bool = True) -> None:
+    """Raise ValueError for samples whose squared distances are infinite or 0.
+
+    New samples may all be equal: without `spread`, only the size is looked at.
+    """
+    largest = max(float(X.max()), -float(X.min()))
+    if largest > LARGEST:
+        raise ValueError(
+            f"X has a value of size {largest:.3g}, and squares of more than "
+            f"{LARGEST:g} are no numbers any more: scale the features."
+        )
+    xp = array_namespace(X)
+    ranges = xp.max(X, axis=0) - xp.min(X, axis=0)
+    widest = float(ranges.max()) if spread else 0.0
+    if 0 < widest < 1 / LARGEST:
+        raise ValueError(
+            f"X varies by {widest:.3g} at most, and squares of less than "
+            f"{1 / LARGEST:g} are 0: scale the features."
+        )
