@@ -18,7 +18,7 @@ from patchfold.cli import app
 from patchfold.tables import choose_columns, read_source, read_table
 from patchfold.tables.delimited import MAX_COLUMNS
 
-CORPUS = Path(__file__).parent / "corpus"
+CORPUS = Path(__file__).parents[1] / "corpus"
 
 HEAD = "@relation r\n@attribute a real\n"
 

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 import patchfold as pf
 from patchfold.tables.models.saving import save_model
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[2]
 X = np.random.default_rng(0).normal(size=(40, 3))
 QUERIES = [[0.1, 0.2, 0.3], [1.0, -1.0, 0.0]]
 

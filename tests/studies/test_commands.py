@@ -10,7 +10,7 @@ import patchfold as pf
 from patchfold.studies.reproduction.methods import OWN
 from patchfold.studies.reproduction.papers import PAPERS
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.fixture

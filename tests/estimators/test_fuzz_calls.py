@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import patchfold as pf
 from patchfold.metrics import continuity, local_topology_violations
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "fuzz_calls.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "fuzz_calls.py"
 
 
 @pytest.fixture(scope="module")

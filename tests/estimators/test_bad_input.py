@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from bad_input import ESTIMATORS, TABLES
 
-PAGE = Path(__file__).parents[1] / "docs" / "bad_input.md"
+PAGE = Path(__file__).parents[2] / "docs" / "bad_input.md"
 
 INTRODUCTION = """# Bad input
 

@@ -18,7 +18,7 @@ from patchfold.cli import app
 COMMAND = get_command(app)
 """Made once: the runner of Typer's tests makes it anew each time."""
 
-PAGE = Path(__file__).parents[1] / "docs" / "bad_input_commands.md"
+PAGE = Path(__file__).parents[2] / "docs" / "bad_input_commands.md"
 
 INTRODUCTION = """# Bad input of the commands
 

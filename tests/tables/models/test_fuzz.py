@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).parent.parent / "benchmarks" / "fuzz_models.py"
+SCRIPT = Path(__file__).parents[3] / "benchmarks" / "fuzz_models.py"
 
 
 def test_changed_files_are_refused_or_place_samples():
