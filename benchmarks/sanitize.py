@@ -28,10 +28,10 @@ FLAGS = [
 LEFT_OUT = {
     "browser": "a browser is not ours to sanitize, and does not start beside ASan",
     "studies/test_bench.py": "measures times and memory, which are others here",
-    "backends/test_memory.py": "limits memory, of which ASan takes terabytes of addresses",
+    "backends/test_memory.py": "limits memory, and ASan reserves terabytes",
     "cli/test_kills.py": "as above",
     "backends/test_many_fits.py": "measures how long an import takes",
-    "estimators/test_torch.py": "torch does not load beside ASan's allocator everywhere",
+    "estimators/test_torch.py": "torch does not load everywhere beside ASan",
     "backends/test_torch_stages.py": "as above",
     "test_docs.py": "builds the site, and calls none of the loops that others do not",
 }

@@ -7,6 +7,8 @@ import os
 import random
 import resource
 import signal
+import subprocess
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -199,3 +201,21 @@ def fit_bits(name: str, n_jobs: int | None = None) -> bytes:
     # 30 of 89 neighbours keep every graph in one piece: no warning in any thread.
     model = getattr(pf, name)(n_neighbors=30, n_jobs=n_jobs).fit(X[::2], y[::2])
     return model.embedding_.tobytes() + model.transform(X[1::2]).tobytes()
+
+
+def limited(code, **limits):
+    """Run Python with limits on its resources; return status and what it said."""
+
+    def set_limits():
+        for name, value in limits.items():
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        preexec_fn=set_limits,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr

@@ -5,16 +5,14 @@ import errno
 import gzip
 import os
 import re
-import resource
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
-from faults import starve
+from faults import limited, starve
 from typer.testing import CliRunner
 
+import patchfold
 from patchfold.backends import files
 from patchfold.backends.files import (
     FileTooLargeError,
@@ -30,7 +28,7 @@ from patchfold.studies.reproduction.records import (
     read_records,
 )
 
-SOURCE = Path(files.__file__).parent
+SOURCE = Path(patchfold.__file__).parent
 
 
 def writing_calls(path):
@@ -64,7 +62,7 @@ def test_every_file_of_the_package_is_written_by_this_module():
         for path in SOURCE.rglob("*.py")
         if (calls := list(writing_calls(path)))
     }
-    assert found.pop("files.py") == ["open(beside, 'xb')"]
+    assert found.pop("backends/files.py") == ["open(beside, 'xb')"]
     # Appends whole tasks, and takes back what was cut off; the lock holds nothing.
     assert found.pop("studies/reproduction/records.py") == [
         "open(self.path.with_suffix('.lock'), 'w', encoding='utf-8')",
@@ -99,24 +97,6 @@ def test_an_error_leaves_the_old_file_and_nothing_else(
     assert error.value.errno == number
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["e.csv"]
-
-
-def limited(code, **limits):
-    """Run Python with limits on its resources; return status and what it said."""
-
-    def set_limits():
-        for name, value in limits.items():
-            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
-
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        preexec_fn=set_limits,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
 
 
 def test_a_disk_that_fills_up_in_the_middle_of_a_file(tmp_path):

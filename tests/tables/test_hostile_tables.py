@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_files import limited
+from faults import limited
 from typer.testing import CliRunner
 
 from patchfold.cli import app
