@@ -1,6 +1,7 @@
 """The frozen records that travel down the pipeline, with their shapes.
 
-n samples, m features, K neighbours, E edges, q queries.
+n samples, m features, K neighbours, R neighbours of all samples together, E edges, q
+queries.
 """
 
 from __future__ import annotations
@@ -19,120 +20,93 @@ from .backends.tensors.graph import symmetric_csr
 
 @dataclass(frozen=True)
 class Neighborhoods:
-    """Who is near whom: row i lists the neighbours of sample i, nearest first.
+    """The neighbours of every sample, nearest first.
 
     Attributes
     ----------
-    indices : int array (n, K)
-        Neighbours; a sample is never its own neighbour.
-    distances : float array (n, K)
+    indices : int array (n, K) or (R,)
+        A table with one row per sample where all have K neighbours; else the neighbours
+        of sample 0, then of sample 1, ... A sample is never its own neighbour.
+    distances : float array (n, K) or (R,)
         Euclidean distances to them, ascending; equal ones in order of index.
+    pointer : int array (n + 1,) or None
+        Sample i has the neighbours from pointer[i] to pointer[i + 1]; None of a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> near = Neighborhoods(np.array([[1, 2], [2, 0], [1, 0]]), np.ones((3, 2)))
+    >>> some = near.keep(np.array([2, 1, 1]))
+    >>> some.indices.tolist(), some.rows(np.array([2, 0])).indices.tolist()
+    ([1, 2, 2, 1], [1, 1, 2])
     """
 
     indices: Array
     distances: Array
+    pointer: np.ndarray | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples n."""
+        if self.pointer is None:
+            return int(self.indices.shape[0])
+        return int(self.pointer.size - 1)
 
     @property
     def counts(self) -> Array:
         """Number of neighbours (n,)."""
-        return 0 * self.indices[:, 0] + self.indices.shape[1]
+        if self.pointer is None:
+            return 0 * self.indices[:, 0] + self.indices.shape[1]
+        return np.diff(self.pointer)
 
     @property
     def relation(self) -> tuple[Array, Array]:
         """Row and column (R,) of the relation "column is a neighbour of row"."""
+        if self.pointer is not None:
+            return np.repeat(np.arange(self.n_samples), self.counts), self.indices
         xp = array_namespace(self.indices)
-        n, k = self.indices.shape
-        rows = xp.arange(n, device=self.indices.device)
-        return xp.repeat(rows, k), xp.reshape(self.indices, (-1,))
+        rows = xp.arange(self.n_samples, device=self.indices.device)
+        return xp.repeat(rows, self.indices.shape[1]), xp.reshape(self.indices, (-1,))
 
     @property
     def nearest(self) -> tuple[Array, Array]:
-        """Index and distance (n,) of the nearest neighbour."""
-        return self.indices[:, 0], self.distances[:, 0]
-
-    def rows(self, chosen: Array) -> Neighborhoods:
-        """Return the neighbourhoods of some samples only."""
-        return Neighborhoods(self.indices[chosen], self.distances[chosen])
-
-    def first(self, k: int) -> Neighborhoods:
-        """Return the k nearest of each row."""
-        return Neighborhoods(self.indices[:, :k], self.distances[:, :k])
-
-    def keep(self, sizes: np.ndarray) -> RaggedNeighborhoods:
-        """Return the nearest of each row, as many as `sizes` (n,) says."""
-        kept = np.arange(self.indices.shape[1]) < sizes[:, None]
-        return RaggedNeighborhoods(
-            self.indices[kept], self.distances[kept], pointer_of(kept.sum(axis=1))
-        )
-
-    def links(self, lengths: Array) -> Links:
-        """Return the neighbours as links, with a length (R,) for each."""
-        return Links(self.indices, lengths.reshape(self.indices.shape))
-
-
-@dataclass(frozen=True)
-class RaggedNeighborhoods:
-    """Who is near whom, where not all have equally many neighbours.
-
-    Attributes
-    ----------
-    indices : int array (R,)
-        Neighbours of sample 0, then of sample 1, ...; nearest first in each row.
-    distances : float array (R,)
-        Euclidean distances to them.
-    pointer : int array (n + 1,)
-        Row i is the slice from pointer[i] to pointer[i + 1].
-    """
-
-    indices: np.ndarray
-    distances: np.ndarray
-    pointer: np.ndarray
-
-    @property
-    def counts(self) -> np.ndarray:
-        """Number of neighbours (n,)."""
-        return np.diff(self.pointer)
-
-    @property
-    def relation(self) -> tuple[np.ndarray, np.ndarray]:
-        """Row and column (R,) of the relation "column is a neighbour of row"."""
-        counts = self.counts
-        return np.repeat(np.arange(counts.size), counts), self.indices
-
-    @property
-    def nearest(self) -> tuple[np.ndarray, np.ndarray]:
         """Index and distance (n,) of the nearest neighbour; -1 and inf without one."""
+        if self.pointer is None:
+            return self.indices[:, 0], self.distances[:, 0]
         some = self.counts > 0
         start = self.pointer[:-1][some]
         index, distance = np.full(some.size, -1), np.full(some.size, np.inf)
         index[some], distance[some] = self.indices[start], self.distances[start]
         return index, distance
 
-    def rows(self, chosen: np.ndarray) -> RaggedNeighborhoods:
-        """Return the neighbourhoods of some samples only; `chosen` (n,) is a mask."""
-        counts = self.counts
-        inside = np.repeat(chosen, counts)
-        return RaggedNeighborhoods(
-            self.indices[inside], self.distances[inside], pointer_of(counts[chosen])
-        )
+    def rows(self, chosen: Array) -> Neighborhoods:
+        """Return the neighbourhoods of some samples: a mask (n,), or positions."""
+        if self.pointer is None:
+            return Neighborhoods(self.indices[chosen], self.distances[chosen])
+        counts = self.counts[chosen]
+        pointer = pointer_of(counts)
+        start = self.pointer[:-1][chosen] - pointer[:-1]
+        inside = np.repeat(start, counts) + np.arange(pointer[-1])
+        return Neighborhoods(self.indices[inside], self.distances[inside], pointer)
 
-    def first(self, k: int) -> RaggedNeighborhoods:
-        """Return the k nearest of each row, or all where there are fewer."""
-        return self.keep(np.full(self.pointer.size - 1, k))
+    def first(self, k: int) -> Neighborhoods:
+        """Return the k nearest of each sample, or all where there are fewer."""
+        if self.pointer is None:
+            return Neighborhoods(self.indices[:, :k], self.distances[:, :k])
+        return self.keep(np.full(self.n_samples, k))
 
-    def keep(self, sizes: np.ndarray) -> RaggedNeighborhoods:
-        """Return the nearest of each row, at most as many as `sizes` (n,) says."""
-        counts = self.counts
-        kept = self._place < np.repeat(sizes, counts)
-        return RaggedNeighborhoods(
-            self.indices[kept],
-            self.distances[kept],
-            pointer_of(np.minimum(sizes, counts)),
-        )
+    def keep(self, sizes: np.ndarray) -> Neighborhoods:
+        """Return the nearest of each sample, at most as many as `sizes` (n,) says."""
+        place, counts = self._place, self.counts
+        kept = place < (sizes[:, None] if place.ndim == 2 else np.repeat(sizes, counts))
+        pointer = pointer_of(np.minimum(sizes, counts))
+        return Neighborhoods(self.indices[kept], self.distances[kept], pointer)
 
-    def links(self, lengths: np.ndarray) -> Links:
+    def links(self, lengths: Array) -> Links:
         """Return the neighbours as links, with a length (R,) for each."""
-        shape = (self.pointer.size - 1, int(self.counts.max(initial=1)))
+        if self.pointer is None:
+            return Links(self.indices, lengths.reshape(self.indices.shape))
+        shape = (self.n_samples, int(self.counts.max(initial=1)))
         indices, padded = np.zeros(shape, dtype=np.intp), np.full(shape, np.inf)
         row, column = self.relation
         indices[row, self._place], padded[row, self._place] = column, lengths
@@ -140,7 +114,9 @@ class RaggedNeighborhoods:
 
     @cached_property
     def _place(self) -> np.ndarray:
-        """Place (R,) of each neighbour in its row."""
+        """Place of each neighbour in its row: (K,) as a row of a table, or (R,)."""
+        if self.pointer is None:
+            return np.arange(self.indices.shape[1])[None]
         return np.arange(self.indices.size) - np.repeat(self.pointer[:-1], self.counts)
 
 
@@ -202,12 +178,16 @@ class EdgeList:
     pairs: Pairs
     length: Array
 
-    def to_csr(self, values: Array | None = None) -> Any:
-        """Return the symmetric sparse matrix of lengths, or of `values` per edge.
+    @cached_property
+    def graph(self) -> Any:
+        """The symmetric sparse matrix (n, n) of lengths, zeros stored."""
+        return self.to_csr(self.length)
+
+    def to_csr(self, data: Array) -> Any:
+        """Return the symmetric sparse matrix of some values (E,), one per edge.
 
         Zeros stay stored: an entry that is absent is not an edge.
         """
-        data = self.length if values is None else values
         n = self.pairs.n_samples
         if is_tensor(data):
             return symmetric_csr(n, self.pairs.source, self.pairs.target, data)
@@ -228,6 +208,10 @@ class Links:
 
     indices: Array
     lengths: Array
+
+    def rows(self, chosen: Array) -> Links:
+        """Return the links of some new samples only."""
+        return Links(self.indices[chosen], self.lengths[chosen])
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,8 @@ def test_the_patch_of_a_query_has_the_size_of_its_nearest_samples():
     size = int(model.patch_sizes_[nearest])
     assert size < 20
     query = X[[nearest]] + 1e-6
-    links = model._link(query, model._find_query_neighbors(query))
+    ours = model._fitted.links
+    links = ours.link(query, ours.near(query, None), None)
     order = np.argsort(np.linalg.norm(X - query, axis=1))
     assert links.indices[0].tolist() == order[:20].tolist()  # all neighbours are linked
     variance = reference.mean_feature_variance(X)

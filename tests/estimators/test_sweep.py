@@ -87,14 +87,14 @@ def test_sizes_fitted_at_a_time_give_the_same_bits(name, wine):
 def test_a_size_that_fails_ends_the_sweep_after_the_smaller_ones(
     n_jobs, wine, monkeypatch
 ):
-    embed = pf.PatchIsomap._embed
+    solve = pf.PatchIsomap._solve
 
-    def embed_but_20(model, *args):
-        if model.n_neighbors_ == 20:
+    def solve_but_20(model, *args):
+        if model.n_neighbors == 20:
             raise ValueError("not 20")
-        return embed(model, *args)
+        return solve(model, *args)
 
-    monkeypatch.setattr(pf.PatchIsomap, "_embed", embed_but_20)
+    monkeypatch.setattr(pf.PatchIsomap, "_solve", solve_but_20)
     model = pf.PatchIsomap(n_jobs=n_jobs)
     swept = pf.fit_sweep(model, wine[0], n_neighbors=[10, 20, 30, 40])
     assert next(swept).n_neighbors_ == 10

@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
 from patchfold.dissimilarity.lengths import arrays_of
-from patchfold.dissimilarity.on_demand import PatchesOnDemand
+from patchfold.dissimilarity.store import PatchesOnDemand
 from patchfold.dissimilarity.table import describe_patches, get_dissimilarity
 from patchfold.exceptions import DegeneratePatchWarning, SingularPatchError
 from patchfold.neighbors import cell_building, cell_search, choice, kmeans
@@ -23,7 +23,9 @@ from patchfold.neighbors.choice import (
     find_neighbors,
     find_query_neighbors,
 )
+from patchfold.patches.fitter import PatchFitter
 from patchfold.patches.fitting import fit_patches
+from patchfold.patches.space import Space
 
 K = 10
 
@@ -375,7 +377,8 @@ def test_patches_described_a_few_at_a_time_are_those_of_all_at_once(name, n_neig
     settings = {"keep_points": dissimilarity.needs_points}
     whole = describe_patches(dissimilarity, fit_patches(X, X, near.indices, **settings))
     order = np.random.default_rng(0).permutation(1000)
-    patches = PatchesOnDemand(X, near, name, settings)
+    fitter = PatchFitter(Space(X), n_neighbors, settings)
+    patches = PatchesOnDemand(name, fitter, near)
     for n_jobs in (None, 2):
         parts = patches.describe_all(order, n_jobs=n_jobs)
         for part, expected in zip(arrays_of(parts), arrays_of(whole), strict=True):

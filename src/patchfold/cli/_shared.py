@@ -255,7 +255,7 @@ PARTS = {
     "connectivity": "joining pieces",
     "moments": "patches",
     "fitting": "patches",
-    "on_demand": "patches",
+    "store": "patches",
     "kl": "patches",
     "lengths": "edges",
     "paths": "paths",

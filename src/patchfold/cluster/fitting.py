@@ -16,12 +16,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..dissimilarity.lengths import MOST
-from ..dissimilarity.on_demand import PatchesOnDemand
+from ..dissimilarity.store import PatchesOnDemand
 from ..estimators.base import PatchEmbedding
-from ..estimators.sweep import SharedStages
+from ..estimators.parameters import is_precomputed
+from ..estimators.source import check_input, open_source
 from ..exceptions import ClusterError
 from ..graph.paths import cache_order
-from ..neighbors.choice import choose_search, find_query_neighbors, resolve_n_neighbors
+from ..neighbors.choice import find_query_neighbors, resolve_n_neighbors
+from ..neighbors.search import open_search
 from ..records import EdgeValues, Neighborhoods, Pairs
 from ..validation import check_parameters
 from .connection import require_dask
@@ -95,18 +97,19 @@ def fit(
     client = client or _current_client()
     _check_estimator(estimator)
     X, y = _gathered(X), _gathered(y)
-    samples = estimator._check_samples(X, reset=True)
-    n = samples.shape[0]
+    data = check_input(estimator, X, y)
+    n = data.X.shape[0]
     count = resolve_n_neighbors(estimator.n_neighbors, n)
     _check_size(count, n)
-    search = choose_search(
-        estimator.neighbors_algorithm, samples, count, n_jobs=estimator.n_jobs
-    )
+    algorithm = estimator.neighbors_algorithm
+    search = open_search(algorithm, data.X, count, None, estimator.n_jobs)
     counter = _Counter(progress)
-    neighbors = _search(client, samples, count, search, counter)
+    found = _search(client, data.X, count, search, counter)
     compare = partial(_compare, client, counter)
-    shared = SharedStages(neighbors, search=search, compare=compare)
-    return estimator._fit_checked(*estimator._check_input(X, y), shared)
+    source = open_source(
+        estimator, data, count, search=search, found=found, compare=compare
+    )
+    return estimator._fit_source(source, data.home)
 
 
 def _current_client() -> Any:
@@ -130,7 +133,7 @@ def _check_estimator(estimator: Any) -> None:
     size, algorithm = estimator.n_neighbors, estimator.neighbors_algorithm
     refused = {
         f"n_neighbors={size!r}": size is None or isinstance(size, str),
-        "dissimilarity='precomputed'": estimator._is_precomputed(),
+        "dissimilarity='precomputed'": is_precomputed(estimator),
         "adaptive_patches=True": estimator.adaptive_patches,
         "a KNN transformer": not isinstance(algorithm, str),
     }
@@ -194,7 +197,7 @@ def _search(
 def _search_rows(shared: tuple[np.ndarray, int, Any], rows: range) -> Neighborhoods:
     X, n_neighbors, search = shared
     own = np.asarray(rows)
-    return find_query_neighbors(X[own], X, n_neighbors, search=search, own=own)
+    return find_query_neighbors(X[own], X, n_neighbors, search=search.index, own=own)
 
 
 def _compare(
@@ -221,7 +224,7 @@ def _compare(
 def _compare_edges(
     patches: PatchesOnDemand, ends: tuple[np.ndarray, np.ndarray]
 ) -> EdgeValues:
-    return patches.compare(*ends)
+    return patches.compare_ends(*ends)
 
 
 def _cut_edges(patches: PatchesOnDemand, pairs: Pairs) -> list[np.ndarray]:

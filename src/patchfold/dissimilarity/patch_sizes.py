@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from ..patches.ragged import fit_neighborhoods
-from ..records import Neighborhoods, RaggedNeighborhoods
+from ..patches.fitter import fit_neighborhoods
+from ..records import Neighborhoods
 from .lengths import compare_pairs
 from .table import DISSIMILARITIES
 from .tangents import EXPLAINED
@@ -38,7 +38,7 @@ SMALLEST = 1 / 3
 
 def tangent_turning(
     X: np.ndarray,
-    near: Neighborhoods | RaggedNeighborhoods,
+    near: Neighborhoods,
     *,
     include_center: bool = True,
     n_directions: float | None = None,
@@ -50,7 +50,7 @@ def tangent_turning(
     ----------
     X : array (n, m)
         Samples.
-    near : Neighborhoods or RaggedNeighborhoods
+    near : Neighborhoods
         Their neighbours, at least one each.
     include_center : bool
         Whether a sample is a point of its own patch.

@@ -1,12 +1,11 @@
 """The one `fit` and the one `transform` that every estimator shares.
 
-An estimator adds two methods: `_embed` turns measured edges into coordinates, and
-`_place` puts new samples, linked to training samples, among them.
+An estimator adds `_solve`, which turns measured edges into coordinates and a solution,
+and the solution's `place` puts new samples, linked to training samples, among them.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,39 +19,18 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.distances import squared_distances
-from ..backends.homes import HERE, Home, home_of, hosted, is_tensor, move
-from ..backends.structure import check_structure
+from ..backends.homes import Home, home_of, move
 from ..backends.threads import begin_stage, untold_stages
 from ..backends.working import working_on
-from ..dissimilarity.lengths import compare_pairs
-from ..dissimilarity.table import get_dissimilarity
 from ..graph.connectivity import Components, join_components, weak_components
-from ..graph.labels import (
-    apply_label_rule,
-    encode_labels,
-    get_label_rule,
-    refuse_precomputed,
-    remove_edges_between,
-)
-from ..graph.precomputed import (
-    check_dissimilarities,
-    edges_along,
-    edges_from_matrix,
-    links_from_matrix,
-)
-from ..graph.weights import complete_graph, pairs_from_directed
+from ..graph.labels import get_label_rule
 from ..neighbors.choice import resolve_n_neighbors
-from ..patches.fitting import mean_variance
-from ..records import EdgeList, Links, Pairs
-from ..validation import check_magnitude, check_parameters, check_samples
-from .parameters import COMMON_RULES, check_neighborhoods
+from ..records import EdgeList, Pairs
+from .links import Fitted
+from .parameters import COMMON_RULES, is_precomputed
 from .selection import choose_n_neighbors
+from .source import STAGES, CheckedInput, Source, check_input, check_source, open_source
 from .stored.embedding import StoredEmbedding
-from .sweep import SharedStages
-
-STAGES = ("neighbours", "patches", "edges", "coordinates")
-"""What a fit does, in this order: who watches it is told when each begins."""
 
 
 class PatchEmbedding(
@@ -63,8 +41,6 @@ class PatchEmbedding(
 ):
     """Neighbours, patches, dissimilarity; subclasses add the embedding."""
 
-    n_components: int
-    n_neighbors: Any
     label_rule: str | None
     eigen_solver: str
     random_state: Any
@@ -72,6 +48,7 @@ class PatchEmbedding(
 
     _parameter_rules: ClassVar[dict[str, Any]] = COMMON_RULES
     _can_take_all_pairs: ClassVar[bool] = False
+    _links_new_samples: ClassVar[bool] = True
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed the samples of X.
@@ -91,58 +68,55 @@ class PatchEmbedding(
             The fitted estimator.
         """
         with working_on(X, "Lower n_neighbors, or fit fewer samples."):
-            return self._fit_checked(*self._check_input(X, y))
+            data = check_input(self, X, y)
+            source = open_source(self, data, self._count_neighbors(data, y))
+            return self._fit_source(source, data.home)
 
-    def _check_input(self, X: Any, y: Any) -> tuple[Any, Array | None, Home]:
-        """Check parameters, samples and labels, and settle K."""
-        home = home_of(X)
-        check_parameters(self)
-        check_neighborhoods(self, all_pairs=self._can_take_all_pairs)
-        X = self._check_samples(X, reset=True)
-        n = X.shape[0]
-        if self.n_components >= n:
-            raise ValueError(
-                f"n_components={self.n_components} must be less than the number of "
-                f"samples, n_samples={n}. Lower it, or pass more samples."
-            )
-        classes = None
-        if self.label_rule is not None:
-            if self._is_precomputed():
-                refuse_precomputed(self.label_rule)
-            classes = encode_labels(y, n, type(self).__name__)
-        self.n_neighbors_, self.patch_sizes_ = None, None
-        if self.n_neighbors is not None:
-            wanted = self.n_neighbors
-            if wanted == "auto":
-                with untold_stages():
-                    wanted = choose_n_neighbors(self, X, y)
-            if sp.issparse(X):  # a graph: only new samples need a number
-                wanted = min(wanted, n - 1)
-            self.n_neighbors_ = resolve_n_neighbors(wanted, n)
-        return X, classes, home
-
-    def _fit_checked(
-        self,
-        X: Any,
-        classes: Array | None,
-        home: Home,
-        shared: SharedStages | None = None,
-    ) -> Self:
-        """Fit where the samples are, with the stages of a sweep if one shares them."""
-        if is_tensor(X) and self._belongs_here(X):
-            X = move(X, HERE)
-        self._train_X = X
-        if self._is_precomputed():
-            self.n_probes_, self.neighbors_recall_ = None, None
-            edges = self._read_edges(X)
-        else:
-            edges = self._measure_edges(X, move(classes, home_of(X)), shared)
+    def _fit_source(self, source: Source, home: Home) -> Self:
+        """Run the stages of a fit, and keep what they give."""
+        graph = source.neighbor_graph(self._join)
+        edges, links = source.measure(graph)
         begin_stage("coordinates", STAGES)
         edges = move(edges, Home(home.device))
-        self.graph_ = edges.to_csr()
-        self.embedding_ = move(self._embed(edges), home)
+        embedding, solution = self._solve(edges, source.X)
+        self.embedding_, self.graph_ = move(embedding, home), edges.graph
+        self.n_neighbors_ = source.n_neighbors
+        self.n_connected_components_ = graph.n_components
+        self.patch_sizes_, cells = links.patch_sizes, links.cells
+        self.n_probes_ = None if cells is None else cells.n_probes
+        self.neighbors_recall_ = None if cells is None else cells.recall
+        self._fitted = Fitted(links if self._links_new_samples else None, solution)
         self._n_features_out = self.n_components
         return self
+
+    def _count_neighbors(self, data: CheckedInput, y: Any) -> int | None:
+        """Return how many neighbours `n_neighbors` stands for."""
+        wanted, n = self.n_neighbors, data.X.shape[0]
+        if wanted is None:
+            return None
+        if wanted == "auto":
+            with untold_stages():
+                wanted = choose_n_neighbors(self, data.X, y)
+        if sp.issparse(data.X):  # a graph: only new samples need a number
+            wanted = min(wanted, n - 1)
+        return resolve_n_neighbors(wanted, n)
+
+    def _join(self, pairs: Pairs, source: Source) -> tuple[Pairs, int]:
+        """Add edges until the graph is as connected as the embedding needs it."""
+        weak = weak_components(pairs)
+        rule = self.label_rule
+        removes = rule is not None and get_label_rule(rule).removes_edges
+        joined = join_components(
+            pairs,
+            self._components(pairs, weak),
+            source.X,
+            n_neighbors=source.n_neighbors,
+            radius=self.radius,
+            label_rule=rule if removes else None,
+            precomputed=is_precomputed(self),
+            n_jobs=self.n_jobs,
+        )
+        return joined, weak.count
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Embed the samples of X and return their coordinates.
@@ -190,58 +164,31 @@ class PatchEmbedding(
             Coordinates, in the library and on the device that X came from.
         """
         check_is_fitted(self)
-        home = home_of(X)
-        X = move(self._check_samples(X, reset=False), home_of(self._train_X))
+        links: Any = self._fitted.links
+        solution = self._fitted.solution
+        home, embedding = home_of(X), self.embedding_
+        X = move(check_source(self, X, reset=False), links.home)
+        there = Home(home_of(embedding).device)
         quiet = np.errstate(over="ignore", invalid="ignore")  # checked below
-        with working_on(self._train_X, "Place fewer samples at a time."), quiet:
-            if self._is_precomputed():
-                placed = self._transform_precomputed(X)
-            else:
-                placed = self._transform_samples(X)
+        with working_on(X, "Place fewer samples at a time."), quiet:
+            near = links.near(X, self.n_jobs)
+            known = links.known(near)
+            xp = array_namespace(known)
+            shape = (X.shape[0], embedding.shape[1])
+            placed = xp.empty(shape, dtype=xp.float64, device=known.device)
+            if known.any():
+                here = move(embedding, links.home)
+                placed[known] = links.settle(near.rows(known), here)
+            if not known.all():
+                new = X[~known]
+                linked = links.link(new, near.rows(~known), self.n_jobs)
+                found = solution.place(move(linked, there), new, embedding, self.n_jobs)
+                placed[~known] = move(found, links.home)
         check_placed(placed)
         return move(placed, home)
 
-    def _transform_precomputed(self, D: Any) -> Array:
-        links = links_from_matrix(D, self.n_neighbors_, self.radius)
-        same = links.lengths == 0
-        known = same.any(axis=1)
-        shares = same[known] / same[known].sum(axis=1, keepdims=True)
-        embedding = move(self.embedding_, HERE)
-        placed = np.empty((D.shape[0], embedding.shape[1]))
-        there = embedding[links.indices[known]]
-        placed[known] = np.einsum("qk,qkd->qd", shares, there)
-        if not known.all():
-            links = Links(links.indices[~known], links.lengths[~known])
-            links = move(links, Home(home_of(self.embedding_).device))
-            placed[~known] = move(self._place(links, D[~known]), HERE)
-        return placed
-
-    def _transform_samples(self, X: Array) -> Array:
-        xp = array_namespace(X)
-        near = self._find_query_neighbors(X)
-        first, distance = near.nearest
-        known = distance == 0
-        shape = (X.shape[0], self.embedding_.shape[1])
-        placed = xp.empty(shape, dtype=X.dtype, device=X.device)
-        here, there = home_of(X), Home(home_of(self.embedding_).device)
-        if known.any():
-            embedding = move(self.embedding_, here)
-            placed[known] = self._settle(first[known], embedding)
-        if not known.all():
-            links = self._link(X[~known], near.rows(~known))
-            placed[~known] = move(self._place(move(links, there), X[~known]), here)
-        return placed
-
-    def _settle(self, first: Array, embedding: Array) -> Array:
-        """Place queries at the mean of the training samples they are identical to."""
-        if not self._has_twins:
-            return embedding[first]
-        return _mean_of_twins(self._train_X, embedding, first)
-
-    def _embed(self, edges: EdgeList) -> Array:
-        raise NotImplementedError
-
-    def _place(self, links: Links, X: Array) -> Array:
+    def _solve(self, edges: EdgeList, X: Any) -> tuple[Array, Any]:
+        """Return the coordinates of the samples X, and what places new ones."""
         raise NotImplementedError
 
     def _components(self, pairs: Pairs, weak: Components) -> Components:
@@ -252,99 +199,10 @@ class PatchEmbedding(
         """Return the source of solver start vectors; fixed unless the user seeds it."""
         return check_random_state(0 if self.random_state is None else self.random_state)
 
-    def _check_samples(self, X: Any, *, reset: bool) -> Any:
-        precomputed = self._is_precomputed()
-        if precomputed and sp.issparse(X):
-            check_structure(X)
-        X = check_samples(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr" if precomputed else False,
-            copy=reset,  # the model must not change when its user's array does
-            ensure_min_samples=2 if reset else 1,
-        )
-        if precomputed:
-            check_dissimilarities(move(X, HERE), square=reset)
-        else:
-            check_magnitude(X, spread=reset)
-        return X
-
-    def _read_edges(self, D: Any) -> EdgeList:
-        """Take the graph and its lengths from a matrix of dissimilarities."""
-        edges = edges_from_matrix(D, self.n_neighbors_, self.radius)
-        joined = self._connect(edges.pairs, D)
-        return edges if joined is edges.pairs else edges_along(D, joined)
-
-    def _measure_edges(
-        self,
-        X: Array,
-        classes: Array | None,
-        shared: SharedStages | None,
-    ) -> EdgeList:
-        """Run neighbours -> patches -> dissimilarity."""
-        dissimilarity = get_dissimilarity(self.dissimilarity)
-        compare = None if shared is None else shared.compare
-        self._on_demand = compare is not None
-        self._check_room(X, dissimilarity, deferred=compare is not None)
-        begin_stage("neighbours", STAGES)
-        near = self._find_neighbors(X, shared)
-        if near is None:
-            pairs = complete_graph(X.shape[0])
-        else:
-            pairs = pairs_from_directed(X.shape[0], *near.relation)
-        rule = get_label_rule(self.label_rule)
-        if classes is not None and rule.removes_edges:
-            pairs = remove_edges_between(pairs, classes, X, n_jobs=self.n_jobs)
-        pairs = self._connect(pairs, X)
-        begin_stage("patches", STAGES)
-        self._variance = mean_variance(X)
-        if near is not None and dissimilarity.needs_gaussians:
-            near = self._choose_patches(dissimilarity, X, near)
-        i, j = pairs.source, pairs.target
-        if compare is not None:
-            self._described = self._defer_patches(dissimilarity, near)
-            begin_stage("edges", STAGES)
-            values = compare(self._described, pairs)
-        else:
-            order = self._order_by_cell()
-            described = self._describe_training(dissimilarity, near, order)
-            self._described = described
-            begin_stage("edges", STAGES)
-            values = compare_pairs(
-                dissimilarity,
-                described,
-                described,
-                i,
-                j,
-                order=order,
-                n_jobs=self.n_jobs,
-            )
-        if rule.needs_euclidean:
-            squared = hosted(squared_distances)(X, X, i, j, n_jobs=self.n_jobs)
-            values = replace(values, euclidean=squared**0.5)
-        ends = (None, None) if classes is None else (classes[i], classes[j])
-        return EdgeList(pairs, apply_label_rule(self.label_rule, values, *ends))
-
-    def _connect(self, pairs: Pairs, X: Any) -> Pairs:
-        weak = weak_components(pairs)
-        self.n_connected_components_ = weak.count
-        removed = get_label_rule(self.label_rule).removes_edges
-        return join_components(
-            pairs,
-            self._components(pairs, weak),
-            X,
-            n_neighbors=self.n_neighbors_,
-            radius=self.radius,
-            label_rule=self.label_rule if removed else None,
-            precomputed=self._is_precomputed(),
-            n_jobs=self.n_jobs,
-        )
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._is_precomputed()
-        tags.input_tags.sparse = self._is_precomputed()
+        tags.input_tags.pairwise = is_precomputed(self)
+        tags.input_tags.sparse = is_precomputed(self)
         tags.target_tags.required = self.label_rule is not None
         return tags
 
@@ -357,15 +215,3 @@ def check_placed(placed: Array) -> None:
             f"{lost} of {placed.shape[0]} samples are too far from the training "
             "samples to be placed. Check their units."
         )
-
-
-@hosted
-def _mean_of_twins(
-    X: np.ndarray, embedding: np.ndarray, first: np.ndarray
-) -> np.ndarray:
-    """Return the mean place of all training samples that equal the given ones."""
-    _, group, count = np.unique(X, axis=0, return_inverse=True, return_counts=True)
-    sums = [np.bincount(group, column) for column in embedding.T]
-    mean = np.column_stack(sums) / count[:, None]
-    several = (count > 1)[group[first], None]
-    return np.where(several, mean[group[first]], embedding[first])

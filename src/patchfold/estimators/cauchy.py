@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,10 +15,53 @@ from ..solvers.objectives import DECAYS
 from ..solvers.spectral import fix_signs, smallest_eigenpairs
 from ..validation import LARGEST, Float, Integer, OneOf
 from .base import PatchEmbedding
-from .stored.rules import Count, FittedRule, Number, Numbers, Sizes
+from .links import Solution
+from .stored.rules import Count, FittedRule, Number, Numbers
 
 GRAPH_SCALE, DENSE_SCALE = 0.3, 1.0
 """Widths of the decay, relative to the spread of an embedding: see `decay_scale`."""
+
+
+@dataclass(frozen=True)
+class FixedPoint(Solution):
+    """Places new samples where the slope of the objective vanishes.
+
+    Attributes
+    ----------
+    multiplier : array (d, d)
+        Lagrange's, of the constraint that coordinates are orthonormal.
+    decay : str
+        Name of the decay Γ.
+    sigma : float
+        Its width σ.
+    width : float
+        t of the weight exp(-d²/t).
+    zero : float
+        The squared length whose weight is 1.
+    """
+
+    multiplier: Array
+    decay: str
+    sigma: float
+    width: float
+    zero: float
+
+    def place(
+        self, links: Links, X: Array, embedding: Array, n_jobs: int | None
+    ) -> Array:
+        """Return the coordinates of linked samples."""
+        return place_by_fixed_point(
+            (self.zero - links.lengths**2) / self.width,
+            links.indices,
+            embedding,
+            self.multiplier,
+            DECAYS[self.decay],
+            self.sigma,
+        )
+
+    def stored(self) -> dict[str, Any]:
+        """Return the multiplier."""
+        return {"_multiplier": self.multiplier}
 
 
 class CauchyEmbedding(PatchEmbedding):
@@ -172,7 +215,6 @@ class CauchyEmbedding(PatchEmbedding):
     }
     _made_again: ClassVar[frozenset[str]] = PatchEmbedding._made_again | {
         "affinity_",
-        "_zero",
     }
     _can_take_all_pairs: ClassVar[bool] = True
 
@@ -223,13 +265,13 @@ class CauchyEmbedding(PatchEmbedding):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _embed(self, edges: EdgeList) -> Array:
+    def _solve(self, edges: EdgeList, X: Any) -> tuple[Array, FixedPoint]:
         n = edges.pairs.n_samples
         if self.kernel_width == "auto":
             self.kernel_width_ = float(edges.length.mean()) ** 2 or 1.0
         else:
             self.kernel_width_ = float(self.kernel_width)
-        weights, self._zero = edge_weights(edges, self.kernel_width_)
+        weights, zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
         matrix, degrees = laplacian(fill_in(self.affinity_))
         _, start = smallest_eigenpairs(
@@ -259,21 +301,15 @@ class CauchyEmbedding(PatchEmbedding):
         self.n_iter_ = self.objective_.shape[0] - 1
         R = fix_signs(R)
         # New samples are placed without the penalty.
-        self._multiplier = find_multiplier(replace(objective, min_distance=0.0), R)
-        return R
+        multiplier = find_multiplier(replace(objective, min_distance=0.0), R)
+        return R, self._solution(multiplier, zero)
 
-    def _make_again(self, sizes: Sizes) -> None:
-        super()._make_again(sizes)
+    def _solution(self, multiplier: Array, zero: float) -> FixedPoint:
+        sigma, width = self.sigma_, self.kernel_width_
+        return FixedPoint(multiplier, self.decay, sigma, width, zero)
+
+    def _solve_again(self, stored: dict[str, Any]) -> FixedPoint:
         edges = edges_of(self.graph_)
-        weights, self._zero = edge_weights(edges, self.kernel_width_)
+        weights, zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
-
-    def _place(self, links: Links, X: Array) -> Array:
-        return place_by_fixed_point(
-            (self._zero - links.lengths**2) / self.kernel_width_,
-            links.indices,
-            self.embedding_,
-            self._multiplier,
-            DECAYS[self.decay],
-            self.sigma_,
-        )
+        return self._solution(stored["_multiplier"], zero)

@@ -43,7 +43,7 @@ from ..validation import (
 from .base import check_placed
 from .map_labels import add_labels, read_labels
 from .map_start import begin, check_init
-from .parameters import COMMON_RULES
+from .parameters import COMMON_RULES, is_precomputed
 from .stored.cauchy_map import StoredMap
 
 STAGES = ("neighbours", "edges", "coordinates")
@@ -299,7 +299,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         home, X = home_of(X), self._check_samples(X, reset=False)
-        if self._is_precomputed():
+        if is_precomputed(self):
             links = self._source.link(X, self.n_jobs)
             known, placed = placing.settle_links(self._map.Y, links)
             links = Links(links.indices[~known], links.lengths[~known])
@@ -324,7 +324,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         self.__dict__.pop("classes_", None)
         has_labels = y is not None and self.label_weight > 0
         labels = read_labels(y, X.shape[0]) if has_labels else None
-        if self._is_precomputed():
+        if is_precomputed(self):
             if labels is not None:
                 raise ValueError(
                     "labels need samples, and dissimilarity='precomputed' has only a "
@@ -358,7 +358,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         return setting
 
     def _check_samples(self, X: Any, *, reset: bool) -> Any:
-        precomputed = self._is_precomputed()
+        precomputed = is_precomputed(self)
         if precomputed and sp.issparse(X):
             check_structure(X)
         X = check_samples(
@@ -391,6 +391,6 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._is_precomputed()
-        tags.input_tags.sparse = self._is_precomputed()
+        tags.input_tags.pairwise = is_precomputed(self)
+        tags.input_tags.sparse = is_precomputed(self)
         return tags

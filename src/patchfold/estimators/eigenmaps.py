@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..backends.arrays import Array, array_namespace
@@ -19,7 +20,42 @@ from ..solvers.random_walk import walk_coordinates
 from ..solvers.spectral import smallest_eigenpairs
 from ..validation import Float, Integer, Nothing, OneOf
 from .base import PatchEmbedding
-from .stored.rules import FittedRule, Number, Numbers, Sizes
+from .links import Solution
+from .stored.rules import FittedRule, Number, Numbers
+
+
+@dataclass(frozen=True)
+class Eigenvectors(Solution):
+    """Places new samples among eigenvectors, by Nyström's formula.
+
+    Attributes
+    ----------
+    eigenvalues : array (d,)
+        Of the coordinates.
+    width : float
+        t of the weight exp(-d²/t).
+    zero : float
+        The squared length whose weight is 1.
+    normalized : bool
+        Whether the eigenvectors are those of a random walk.
+    """
+
+    eigenvalues: Array
+    width: float
+    zero: float
+    normalized: bool
+
+    def place(
+        self, links: Links, X: Array, embedding: Array, n_jobs: int | None
+    ) -> Array:
+        """Return the coordinates of linked samples."""
+        return nystrom(
+            (self.zero - links.lengths**2) / self.width,
+            links.indices,
+            embedding,
+            self.eigenvalues,
+            normalized=self.normalized,
+        )
 
 
 class PatchEigenmaps(PatchEmbedding):
@@ -163,7 +199,6 @@ class PatchEigenmaps(PatchEmbedding):
     }
     _made_again: ClassVar[frozenset[str]] = PatchEmbedding._made_again | {
         "affinity_",
-        "_zero",
     }
 
     def __init__(
@@ -207,7 +242,7 @@ class PatchEigenmaps(PatchEmbedding):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _embed(self, edges: EdgeList) -> Array:
+    def _solve(self, edges: EdgeList, X: Any) -> tuple[Array, Eigenvectors]:
         if self.diffusion_time is not None and self.laplacian != "random_walk":
             raise ValueError(
                 f"diffusion_time={self.diffusion_time} counts steps of a random walk, "
@@ -215,7 +250,7 @@ class PatchEigenmaps(PatchEmbedding):
                 "laplacian='random_walk', or diffusion_time=None."
             )
         self.kernel_width_ = resolve_width(self.kernel_width, edges.length)
-        weights, self._zero = edge_weights(edges, self.kernel_width_)
+        weights, zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
         matrix, degrees = laplacian(fill_in(self.affinity_))
         walk = self.laplacian == "random_walk"
@@ -235,22 +270,17 @@ class PatchEigenmaps(PatchEmbedding):
             vectors = walk_coordinates(
                 vectors, self.eigenvalues_, self.affinity_, degrees
             )
-        if self.diffusion_time is None:
-            return vectors
-        shrunk = (1 - self.eigenvalues_) ** self.diffusion_time
-        return vectors * shrunk * float(degrees.sum()) ** 0.5
+        if self.diffusion_time is not None:
+            shrunk = (1 - self.eigenvalues_) ** self.diffusion_time
+            vectors = vectors * shrunk * float(degrees.sum()) ** 0.5
+        return vectors, self._solution(zero)
 
-    def _make_again(self, sizes: Sizes) -> None:
-        super()._make_again(sizes)
+    def _solution(self, zero: float) -> Eigenvectors:
+        walk = self.laplacian == "random_walk"
+        return Eigenvectors(self.eigenvalues_, self.kernel_width_, zero, walk)
+
+    def _solve_again(self, stored: dict[str, Any]) -> Eigenvectors:
         edges = edges_of(self.graph_)
-        weights, self._zero = edge_weights(edges, self.kernel_width_)
+        weights, zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
-
-    def _place(self, links: Links, X: Array) -> Array:
-        return nystrom(
-            (self._zero - links.lengths**2) / self.kernel_width_,
-            links.indices,
-            self.embedding_,
-            self.eigenvalues_,
-            normalized=self.laplacian == "random_walk",
-        )
+        return self._solution(zero)

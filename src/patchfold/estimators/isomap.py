@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..backends.arrays import Array
-from ..backends.homes import Home, home_of, is_tensor, move
+from ..backends.homes import Home, home_of, move
 from ..backends.memory import require_memory
 from ..graph.paths import by_samples, geodesics
 from ..graph.weights import edges_of
@@ -15,6 +16,7 @@ from ..records import EdgeList, Links
 from ..solvers.mds import MDSFit, classical_mds, place_by_geodesics, triangulate
 from ..validation import Integer, Nothing, OneOf
 from .base import PatchEmbedding
+from .links import Solution
 from .stored.rules import (
     FittedError,
     FittedRule,
@@ -32,6 +34,39 @@ ALL_PAIRS = 10_000
 
 LANDMARKS = 100
 """How many it takes beyond that; ten for each component if that is more."""
+
+
+@dataclass(frozen=True)
+class PathLengths(Solution):
+    """Places new samples by the lengths of shortest paths.
+
+    Attributes
+    ----------
+    mds : MDSFit
+        Classical MDS of all samples, or of the landmarks.
+    geodesics : array (n, n) or (l, n)
+        Lengths of paths from all samples, or from the landmarks.
+    has_landmarks : bool
+        Which of the two.
+    """
+
+    mds: MDSFit
+    geodesics: Array
+    has_landmarks: bool
+
+    def place(
+        self, links: Links, X: Array, embedding: Array, n_jobs: int | None
+    ) -> Array:
+        """Return the coordinates of linked samples."""
+        # By samples in memory: of all pairs rows, of landmarks columns.
+        lengths = self.geodesics.T if self.has_landmarks else self.geodesics
+        return place_by_geodesics(
+            self.mds, lengths, links.indices, links.lengths, n_jobs=n_jobs
+        )
+
+    def stored(self) -> dict[str, Any]:
+        """Return the solution of MDS."""
+        return {"_mds": self.mds}
 
 
 class PatchIsomap(PatchEmbedding):
@@ -214,32 +249,32 @@ class PatchIsomap(PatchEmbedding):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _embed(self, edges: EdgeList) -> Array:
+    def _solve(self, edges: EdgeList, X: Any) -> tuple[Array, PathLengths]:
         seed = self._seed()
         chosen = self._choose_landmarks(edges.pairs.n_samples, seed)
         self.landmarks_ = move(chosen, Home(home_of(edges.length).device))
         self._require_memory(edges)
-        self.geodesics_ = geodesics(self.graph_, self.landmarks_, n_jobs=self.n_jobs)
+        graph, n_jobs = edges.graph, self.n_jobs
+        self.geodesics_ = geodesics(graph, self.landmarks_, n_jobs=n_jobs)
         between = self.geodesics_
         if self.landmarks_ is not None:
             between = between[:, self.landmarks_]
-            self._turn_geodesics()
-        self._mds = classical_mds(
+            self.geodesics_ = by_samples(self.geodesics_, n_jobs=n_jobs)
+        mds = classical_mds(
             between,
             self.n_components,
             solver=self.eigen_solver,
-            n_jobs=self.n_jobs,
+            n_jobs=n_jobs,
             seed=seed,
         )
-        self.eigenvalues_ = self._mds.eigenvalues
+        self.eigenvalues_ = mds.eigenvalues
+        solution = self._solution(mds)
         if self.landmarks_ is None:
-            return self._mds.embedding
-        return triangulate(self._mds, self.geodesics_.T, n_jobs=self.n_jobs)
+            return mds.embedding, solution
+        return triangulate(mds, self.geodesics_.T, n_jobs=n_jobs), solution
 
-    def _turn_geodesics(self) -> None:
-        if not is_tensor(self.geodesics_):
-            # New samples read those of their neighbours.
-            self.geodesics_ = by_samples(self.geodesics_, n_jobs=self.n_jobs)
+    def _solution(self, mds: MDSFit) -> PathLengths:
+        return PathLengths(mds, self.geodesics_, self.landmarks_ is not None)
 
     def _packed(self, state: dict[str, Any]) -> dict[str, Any]:
         # Of more samples than that, all pairs are written: it was asked for, and to
@@ -252,19 +287,24 @@ class PatchIsomap(PatchEmbedding):
         return super()._packed(state)
 
     def _make_again(self, sizes: Sizes) -> None:
-        n = sizes["samples"]
-        if sizes["sources"] != sizes.get("landmarks", n):
+        if sizes["sources"] != sizes.get("landmarks", sizes["samples"]):
             raise FittedError(f"_mds has {sizes['sources']} samples")
         super()._make_again(sizes)
-        if "geodesics_" in vars(self):
-            return
+
+    def _solve_again(self, stored: dict[str, Any]) -> PathLengths:
+        if "geodesics_" not in vars(self):
+            self._find_geodesics_again()
+        return self._solution(stored["_mds"])
+
+    def _find_geodesics_again(self) -> None:
+        n = self.graph_.shape[0]
         if self.landmarks_ is None and n > ALL_PAIRS:
             raise FittedError("geodesics_ is missing")
         self._require_memory(edges_of(self.graph_))
         self.geodesics_ = geodesics(self.graph_, self.landmarks_, n_jobs=self.n_jobs)
         check_finite("the length of a path in graph_", self.geodesics_)
         if self.landmarks_ is not None:
-            self._turn_geodesics()
+            self.geodesics_ = by_samples(self.geodesics_, n_jobs=self.n_jobs)
 
     def _choose_landmarks(
         self, n: int, seed: np.random.RandomState
@@ -300,16 +340,3 @@ class PatchIsomap(PatchEmbedding):
                 "Lower n_landmarks.",
                 like=edges.length,
             )
-
-    def _place(self, links: Links, X: Array) -> Array:
-        # By samples in memory: of all pairs rows, of landmarks columns.
-        to_solution = self.geodesics_
-        if self.landmarks_ is not None:
-            to_solution = to_solution.T
-        return place_by_geodesics(
-            self._mds,
-            to_solution,
-            links.indices,
-            links.lengths,
-            n_jobs=self.n_jobs,
-        )

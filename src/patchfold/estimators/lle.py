@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +20,43 @@ from ..solvers.reconstruction import (
 )
 from ..validation import Float
 from .base import PatchEmbedding
+from .links import Solution
 from .stored.rules import FittedRule, Matrix, Numbers
+
+
+@dataclass(frozen=True)
+class Reconstruction(Solution):
+    """Places new samples at the weighted mean of their neighbours.
+
+    Attributes
+    ----------
+    reg : float
+        Regularisation of the weights.
+    samples : array (n, m) or None
+        Training samples, where weights come from them; None where from lengths.
+    """
+
+    reg: float
+    samples: Array | None
+
+    def weigh(self, X: Any, row: Array, column: Array, length: Array) -> Array:
+        """Weigh the neighbours `column` of every sample `row`."""
+        if self.samples is None:
+            return entropic_weights(row, length, X.shape[0], self.reg)
+        return barycentric_weights(X, self.samples, row, column, self.reg)
+
+    def place(
+        self, links: Links, X: Array, embedding: Array, n_jobs: int | None
+    ) -> Array:
+        """Return the coordinates of linked samples."""
+        links = move(links, HERE)
+        linked = np.isfinite(links.lengths)
+        row = np.nonzero(linked)[0]
+        column = links.indices[linked]
+        weights = move(self.weigh(X, row, column, links.lengths[linked]), HERE)
+        shape = (X.shape[0], embedding.shape[0])
+        matrix = sp.coo_array((weights, (row, column)), shape=shape)
+        return matrix @ move(embedding, HERE)
 
 
 class PatchLLE(PatchEmbedding):
@@ -186,18 +223,19 @@ class PatchLLE(PatchEmbedding):
     def _components(self, pairs: Pairs, weak: Components) -> Components:
         return closed_components(pairs)
 
-    def _weights(self, X: Array, row: Array, column: Array, length: Array) -> Array:
-        """Weigh the neighbours `column` of every sample `row`."""
-        euclidean = isinstance(self.dissimilarity, str) and (
-            self.dissimilarity == "euclidean"
-        )
-        if euclidean and get_label_rule(self.label_rule).lengths is None:
-            return barycentric_weights(X, self._train_X, row, column, self.reg)
-        return entropic_weights(row, length, X.shape[0], self.reg)
+    def _solution(self, X: Any) -> Reconstruction:
+        points = self.dissimilarity == "euclidean"
+        if points and get_label_rule(self.label_rule).lengths is None:
+            return Reconstruction(self.reg, X)
+        return Reconstruction(self.reg, None)
 
-    def _embed(self, edges: EdgeList) -> Array:
-        pairs, X = edges.pairs, self._train_X
-        weights = self._weights(X, pairs.row, pairs.column, edges.length[pairs.edge])
+    def _solve_again(self, stored: dict[str, Any]) -> Reconstruction:
+        return self._solution(stored.get("_train_X"))
+
+    def _solve(self, edges: EdgeList, X: Any) -> tuple[Array, Reconstruction]:
+        pairs, solution = edges.pairs, self._solution(X)
+        lengths = edges.length[pairs.edge]
+        weights = solution.weigh(X, pairs.row, pairs.column, lengths)
         self.weights_ = _matrix(weights, pairs.row, pairs.column, pairs.n_samples)
         self.eigenvalues_, vectors = reconstruction_embedding(
             self.weights_,
@@ -205,17 +243,7 @@ class PatchLLE(PatchEmbedding):
             solver=self.eigen_solver,
             seed=self._seed(),
         )
-        return vectors
-
-    def _place(self, links: Links, X: Array) -> Array:
-        links = move(links, HERE)
-        linked = np.isfinite(links.lengths)
-        row = np.nonzero(linked)[0]
-        column = links.indices[linked]
-        weights = move(self._weights(X, row, column, links.lengths[linked]), HERE)
-        shape = (X.shape[0], self.embedding_.shape[0])
-        embedding = move(self.embedding_, HERE)
-        return sp.coo_array((weights, (row, column)), shape=shape) @ embedding
+        return vectors, solution
 
 
 @hosted

@@ -44,6 +44,13 @@ COMMON_RULES: dict[str, Any] = {
 }
 
 
+def is_precomputed(estimator: Any) -> bool:
+    """Say whether an estimator is given dissimilarities in place of samples."""
+    return isinstance(estimator.dissimilarity, str) and (
+        estimator.dissimilarity == "precomputed"
+    )
+
+
 def check_neighborhoods(estimator: Any, *, all_pairs: bool = False) -> None:
     """Raise ValueError unless exactly one of `n_neighbors` and `radius` is given.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
@@ -12,9 +13,11 @@ from ..backends.homes import HERE, home_of, move
 from ..dissimilarity.table import DISSIMILARITIES
 from ..graph.weights import edge_weights, edges_of, resolve_width
 from ..records import EdgeList
-from ..solvers.projection import locality_projection
+from ..solvers.projection import Projection, locality_projection
 from ..validation import Float, Having, OneOf
 from .base import PatchEmbedding, check_placed
+from .links import Fitted, Solution
+from .source import check_source
 from .stored.embedding import SEARCH_RULES
 from .stored.rules import (
     Count,
@@ -29,19 +32,22 @@ from .stored.rules import (
     Words,
 )
 
-_OF_PATCHES = (PatchEmbedding._made_again - {"patch_sizes_"}) | {
-    "_train_X",
-    "_has_twins",
-    "_cells_for",
-    "_on_demand",
-}
-"""Attributes of a fit that only estimators need that place samples by patches."""
-
 _OWN_RULES = {
     name: rule
     for name, rule in PatchEmbedding._parameter_rules.items()
     if name not in ("eigen_solver", "random_state")
 }
+
+
+@dataclass(frozen=True)
+class LinearMap(Solution):
+    """Places new samples by a matrix product: they need no links."""
+
+    found: Projection
+
+    def stored(self) -> dict[str, Any]:
+        """Return the way back."""
+        return {"_inverse": self.found.inverse}
 
 
 class PatchProjection(PatchEmbedding):
@@ -187,6 +193,7 @@ class PatchProjection(PatchEmbedding):
         "_n_features_out": Count("components", "components"),
     }
     _made_again: ClassVar[frozenset[str]] = frozenset({"affinity_"})
+    _links_new_samples: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -223,29 +230,27 @@ class PatchProjection(PatchEmbedding):
         self.neighbors_algorithm = neighbors_algorithm
         self.n_jobs = n_jobs
 
-    def _fit_checked(self, *args: Any) -> Self:
-        super()._fit_checked(*args)
-        # A linear map needs no training sample to place a new one.
-        for name in _OF_PATCHES & vars(self).keys():
-            delattr(self, name)
-        return self
-
     def _make_again(self, sizes: Sizes) -> None:
         self._default_search()
         edges = edges_of(self.graph_)
         weights, _ = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
+        found = Projection(
+            mean=self.mean_,
+            matrix=self.projection_,
+            eigenvalues=self.eigenvalues_,
+            inverse=self.__dict__.pop("_inverse"),
+        )
+        self._fitted = Fitted(None, LinearMap(found))
 
-    def _embed(self, edges: EdgeList) -> Array:
+    def _solve(self, edges: EdgeList, X: Array) -> tuple[Array, LinearMap]:
         self.kernel_width_ = resolve_width(self.kernel_width, edges.length)
         weights, _ = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
-        found = locality_projection(
-            self._train_X, self.affinity_, self.n_components, self.reg
-        )
+        found = locality_projection(X, self.affinity_, self.n_components, self.reg)
         self.mean_, self.projection_ = found.mean, found.matrix
-        self.eigenvalues_, self._inverse = found.eigenvalues, found.inverse
-        return self._project(self._train_X)
+        self.eigenvalues_ = found.eigenvalues
+        return self._project(X), LinearMap(found)
 
     def _project(self, X: Array) -> Array:
         return (move(X, home_of(self.mean_)) - self.mean_) @ self.projection_
@@ -265,7 +270,7 @@ class PatchProjection(PatchEmbedding):
         """
         check_is_fitted(self)
         home = home_of(X)
-        placed = self._project(self._check_samples(X, reset=False))
+        placed = self._project(check_source(self, X, reset=False))
         check_placed(placed)
         return move(placed, home)
 
@@ -294,5 +299,6 @@ class PatchProjection(PatchEmbedding):
                 f"X has {coordinates.shape[1]} columns, but coordinates have "
                 f"n_components={self.n_components}."
             )
-        mean, inverse = move((self.mean_, self._inverse), HERE)
+        found: Projection = self._fitted.solution.found
+        mean, inverse = move((found.mean, found.inverse), HERE)
         return move(coordinates @ inverse + mean, home)

@@ -17,6 +17,7 @@ from ..backends.processes import run_pieces
 from ..exceptions import PatchfoldWarning
 from ..graph.labels import UNLABELLED, encode_labels
 from ..neighbors.choice import resolve_n_neighbors
+from .parameters import is_precomputed
 from .sweep import fit_sweep
 
 CANDIDATES = (4, 6, 9, 13, 19, 28, 40)
@@ -181,12 +182,12 @@ def _default_sizes(n_samples: int) -> list[int]:
 
 def _check_estimator(estimator: Any) -> None:
     """Raise unless neighbourhood sizes of this estimator can be compared."""
-    if not hasattr(estimator, "_is_precomputed"):
+    if not hasattr(estimator, "dissimilarity"):
         raise TypeError(
             "estimator must be an embedding of patchfold with n_neighbors. Got "
             f"{type(estimator).__name__} instead: pass the embedding, not its pipeline."
         )
-    if estimator._is_precomputed():
+    if is_precomputed(estimator):
         raise ValueError(
             "a choice of n_neighbors compares embeddings with samples, and "
             "dissimilarity='precomputed' has only a matrix; set n_neighbors to a "

@@ -6,8 +6,8 @@ several sizes at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,30 +16,13 @@ from sklearn.utils import check_array
 
 from ..backends.homes import is_tensor
 from ..backends.threads import map_ahead
-from ..neighbors.choice import choose_search, find_neighbors, resolve_n_neighbors
-from ..records import EdgeValues, Neighborhoods, Pairs
+from ..neighbors.choice import resolve_n_neighbors
+from ..neighbors.search import open_search
 from ..validation import check_magnitude
+from .parameters import is_precomputed
+from .source import CheckedInput, check_input, open_source
 
 Model = TypeVar("Model", bound=Any)
-
-
-@dataclass(frozen=True)
-class SharedStages:
-    """What a fit need not do itself: it was done for a whole sweep, or by others.
-
-    Attributes
-    ----------
-    neighbors : Neighborhoods
-        Of all samples, for the largest K.
-    search : object
-        What the neighbours were searched with.
-    compare : callable or None
-        From `PatchesOnDemand` and `Pairs` to `EdgeValues`; patches are then not kept.
-    """
-
-    neighbors: Neighborhoods
-    search: Any = None
-    compare: Callable[[Any, Pairs], EdgeValues] | None = None
 
 
 def fit_sweep(
@@ -79,7 +62,7 @@ def fit_sweep(
     sizes = list(n_neighbors)
     if not sizes:
         raise ValueError("n_neighbors is empty: name at least one size to fit.")
-    if not hasattr(estimator, "_is_precomputed"):
+    if not hasattr(estimator, "dissimilarity"):
         raise TypeError(
             "estimator must be an embedding of patchfold with n_neighbors. Got "
             f"{type(estimator).__name__} instead."
@@ -89,8 +72,8 @@ def fit_sweep(
             f"radius={estimator.radius!r} chooses the neighbours: there are no sizes "
             "to go through: set radius=None."
         )
-    shares_stages = hasattr(estimator, "_fit_checked")
-    if estimator._is_precomputed() or is_tensor(X) or not shares_stages:
+    shares_stages = hasattr(estimator, "_fit_source")
+    if is_precomputed(estimator) or is_tensor(X) or not shares_stages:
         for size in sorted(sizes):
             yield clone(estimator).set_params(n_neighbors=size).fit(X, y)
         return
@@ -99,19 +82,20 @@ def fit_sweep(
     n = samples.shape[0]
     counts = sorted({min(resolve_n_neighbors(size, n), n - 1) for size in sizes})
     n_jobs = estimator.n_jobs
-    search = choose_search(
-        estimator.neighbors_algorithm, samples, counts[-1], n_jobs=n_jobs
-    )
-    found = find_neighbors(samples, counts[-1], algorithm=search, n_jobs=n_jobs)
-    shared = SharedStages(found, search)
+    algorithm = estimator.neighbors_algorithm
+    search = open_search(algorithm, samples, counts[-1], None, n_jobs)
+    found = search.of_training(samples, n_jobs)
 
-    def check(count: int) -> tuple[Model, tuple[Any, ...]]:
+    def check(count: int) -> tuple[Model, CheckedInput]:
         model = clone(estimator).set_params(n_neighbors=count)
-        return model, model._check_input(X, y)
+        return model, check_input(model, X, y)
 
-    def fit(checked: tuple[Model, tuple[Any, ...]]) -> Model:
-        model, arguments = checked
-        return model._fit_checked(*arguments, shared)
+    def fit(checked: tuple[Model, CheckedInput]) -> Model:
+        model, data = checked
+        count = model.n_neighbors
+        own = replace(search, n_neighbors=count)
+        source = open_source(model, data, count, search=own, found=found)
+        return model._fit_source(source, data.home)
 
     # scikit-learn's checks change the filters of warnings, which threads share: here.
     yield from map_ahead(fit, map(check, counts), n_jobs)

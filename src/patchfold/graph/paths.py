@@ -74,6 +74,8 @@ def by_samples(lengths: np.ndarray, *, n_jobs: int | None = None) -> np.ndarray:
     >>> by_samples(np.arange(6.0).reshape(2, 3)).flags.f_contiguous
     True
     """
+    if not isinstance(lengths, np.ndarray):  # a device has its own order
+        return lengths
     n_sources, n = lengths.shape
     turned = np.empty((n, n_sources))
 

@@ -13,7 +13,7 @@ from ..backends.distances import Products
 from ..backends.ranking import TIE_BITS, in_rows, nearest_first
 from ..backends.threads import map_blocks
 from ..exceptions import IsolatedSampleWarning, warn
-from ..records import RaggedNeighborhoods, pointer_of
+from ..records import Neighborhoods, pointer_of
 from ..validation import LARGEST
 from .exact import search_all
 
@@ -31,7 +31,7 @@ def search_within(
     *,
     own: np.ndarray | None = None,
     n_jobs: int | None = None,
-) -> RaggedNeighborhoods:
+) -> Neighborhoods:
     """Find all samples within a distance of each query, nearest first.
 
     Parameters
@@ -49,7 +49,7 @@ def search_within(
 
     Returns
     -------
-    RaggedNeighborhoods
+    Neighborhoods
         Rows may be empty.
 
     Examples
@@ -83,7 +83,7 @@ def search_within(
     found = map_blocks(search, queries.shape[0], 6 * 8 * X.shape[0], n_jobs)
     parts = zip(*found, strict=True)
     indices, squared, counts = (np.concatenate(part) for part in parts)
-    return RaggedNeighborhoods(indices, np.sqrt(squared), pointer_of(counts))
+    return Neighborhoods(indices, np.sqrt(squared), pointer_of(counts))
 
 
 def expected_count(X: np.ndarray, radius: float) -> int:
@@ -94,18 +94,18 @@ def expected_count(X: np.ndarray, radius: float) -> int:
 
 
 def add_nearest(
-    near: RaggedNeighborhoods,
+    near: Neighborhoods,
     queries: np.ndarray,
     X: np.ndarray,
     *,
     own: np.ndarray | None = None,
     n_jobs: int | None = None,
-) -> RaggedNeighborhoods:
+) -> Neighborhoods:
     """Give those who have no neighbour within the radius their nearest one.
 
     Parameters
     ----------
-    near : RaggedNeighborhoods
+    near : Neighborhoods
         What `search_within` found.
     queries, X, own, n_jobs
         What it was asked.
@@ -124,8 +124,9 @@ def add_nearest(
         return near
     selves = None if own is None else own[lonely]
     found = search_all(queries[lonely], X, 1, own=selves, n_jobs=n_jobs)
+    assert near.pointer is not None
     place = near.pointer[lonely]
-    return RaggedNeighborhoods(
+    return Neighborhoods(
         np.insert(near.indices, place, found.indices[:, 0]),
         np.insert(near.distances, place, found.distances[:, 0]),
         pointer_of(np.maximum(counts, 1)),

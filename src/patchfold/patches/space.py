@@ -17,9 +17,28 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.blas import dtrsm
 
+from ..backends.arrays import Array
+
 ORTHOGONAL = 0.1
 """Inner products of a first basis up to this far from those of an orthonormal one are
 mended by a second round; beyond, samples depend too much on each other."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The coordinates that samples were given in.
+
+    Attributes
+    ----------
+    samples : array (n, m)
+        Training samples.
+    """
+
+    samples: Array
+
+    def locate(self, queries: Array) -> Array:
+        """Return the coordinates of new samples: as they are."""
+        return queries
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class Objective:
     def _pattern(self) -> sp.csr_array:
         """Which edge every entry of L_A is; on the diagonal, the number of edges."""
         n_edges, n = self.weights.size, self.pairs.n_samples
-        edges = EdgeList(self.pairs, np.arange(1, n_edges + 1)).to_csr()
+        edges = EdgeList(self.pairs, np.arange(1, n_edges + 1)).graph
         whole = (edges + (n_edges + 1) * sp.eye_array(n, dtype=np.int64)).tocsr()
         whole.data -= 1
         return whole
@@ -105,7 +105,7 @@ class Objective:
         numbers = array_namespace(self.weights).cumulative_sum(
             0 * self.pairs.source + 1
         )
-        return EdgeList(self.pairs, numbers - 1).to_csr()
+        return EdgeList(self.pairs, numbers - 1).graph
 
     def _crowded(self, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         near = cKDTree(R).query_pairs(self.min_distance, output_type="ndarray")

@@ -11,6 +11,7 @@ from ...solvers.field.descent import Recipe
 from ...solvers.field.placing import Map
 from ...solvers.field.source import MatrixSource
 from ...validation import check_magnitude
+from ..parameters import is_precomputed
 from .model import StoredModel
 from .rules import (
     Count,
@@ -73,7 +74,7 @@ class StoredMap(StoredModel):
 
     def _packed(self, state: dict[str, Any]) -> dict[str, Any]:
         state = {**state, "init": "pca"}  # where a fit began does not matter any more
-        if self._is_precomputed():  # no new sample is placed by the matrix
+        if is_precomputed(self):  # no new sample is placed by the matrix
             state.pop("_train_X", None)
         return super()._packed(state)
 
@@ -85,7 +86,7 @@ class StoredMap(StoredModel):
         if self.n_neighbors_ != wanted:
             raise FittedError(f"n_neighbors_={self.n_neighbors_} must be {wanted}")
         features = n
-        if self._is_precomputed():
+        if is_precomputed(self):
             self._source = MatrixSource(np.argsort(order), self.n_neighbors_)
             self._train_X = np.empty((n, 0))
             self._labels = self._keys = None
@@ -112,11 +113,6 @@ class StoredMap(StoredModel):
         reach = np.inf if self._reach is None else self._reach
         flat = self.n_components == 1
         return Map(Y, self._Z, recipe.alpha, recipe.total, flat, reach)
-
-    def _is_precomputed(self) -> bool:
-        return isinstance(self.dissimilarity, str) and (
-            self.dissimilarity == "precomputed"
-        )
 
     def _open_samples(self) -> Any:
         raise NotImplementedError

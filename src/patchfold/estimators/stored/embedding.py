@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ...graph.labels import get_label_rule
 from ...neighbors.choice import pays_for_cells, resolve_n_neighbors
 from ...neighbors.radius import expected_count
+from ...neighbors.search import reopen_search
 from ...validation import check_magnitude
-from ..parameters import check_neighborhoods
-from ..stages import PatchStage
+from ..links import (
+    Fitted,
+    MatrixLinks,
+    SampleLinks,
+    Solution,
+    link_samples,
+    require_room,
+    settings_of,
+)
+from ..parameters import check_neighborhoods, is_precomputed
 from .model import StoredModel
 from .rules import (
     Count,
@@ -40,13 +47,20 @@ _DEFAULTS = {"_has_twins": True, "_cells_for": None, "_on_demand": False}
 """What holds for a fit of an older version that does not say."""
 
 
-class StoredEmbedding(StoredModel, PatchStage):
+class StoredEmbedding(StoredModel):
     """The part of `PatchEmbedding` that deals with model files."""
 
     n_components: int
     n_neighbors: Any
+    radius: float | None
+    label_rule: str | None
+    neighbors_algorithm: Any
+    n_jobs: int | None
+    n_neighbors_: int | None
     n_features_in_: int
     graph_: Any
+    patch_sizes_: Any
+    _fitted: Fitted
     _can_take_all_pairs: ClassVar[bool]
 
     _fitted_rules: ClassVar[dict[str, FittedRule]] = {
@@ -63,13 +77,17 @@ class StoredEmbedding(StoredModel, PatchStage):
         "graph_": Matrix(symmetric=True, low=0.0),
         "_n_features_out": Count("components", "components"),
     }
-    _made_again: ClassVar[frozenset[str]] = frozenset(
-        {"patch_sizes_", "_described", "_largest", "_search", "_span", "_variance"}
-    )
+    _made_again: ClassVar[frozenset[str]] = frozenset({"patch_sizes_"})
 
     def _packed(self, state: dict[str, Any]) -> dict[str, Any]:
-        if self._is_precomputed():  # no new sample is placed by the matrix
-            state = {name: state[name] for name in state if name != "_train_X"}
+        state = dict(state)
+        if is_precomputed(self):  # in files of format 1; no new sample needs it
+            state.pop("_train_X", None)
+        fitted = state.pop("_fitted", None)
+        if fitted is not None:
+            state.update(fitted.solution.stored())
+            if isinstance(fitted.links, SampleLinks):
+                state.update(fitted.links.stored())
         return super()._packed(state)
 
     def _make_again(self, sizes: Sizes) -> None:
@@ -79,19 +97,45 @@ class StoredEmbedding(StoredModel, PatchStage):
             raise FittedError(f"n_components={self.n_components} of {n} samples")
         check_neighborhoods(self, all_pairs=self._can_take_all_pairs)
         self._check_stored_count(n)
-        if self._is_precomputed():
-            features, self._train_X = n, np.empty((n, 0))
+        state = vars(self)
+        hidden = {name for name in self._fitted_rules if name[0] == "_"} & state.keys()
+        stored = _DEFAULTS | {name: state.pop(name) for name in hidden}
+        self._n_features_out = stored["_n_features_out"]
+        links: SampleLinks | MatrixLinks
+        if is_precomputed(self):
+            features, self.patch_sizes_ = n, None
+            links = MatrixLinks(self.n_neighbors_, self.radius)
+        elif "_train_X" not in stored:
+            raise FittedError("_train_X is missing")
         else:
-            if "_train_X" not in vars(self):
-                raise FittedError("_train_X is missing")
-            features = self._train_X.shape[1]
-            for name, value in _DEFAULTS.items():
-                vars(self).setdefault(name, value)
-            check_magnitude(self._train_X)
-            self._check_stored_work()
-            self._make_patches_again()
+            features = stored["_train_X"].shape[1]
+            check_magnitude(stored["_train_X"])
+            self._check_stored_work(stored)
+            links = self._link_again(stored)
+            self.patch_sizes_ = links.patch_sizes
         if self.n_features_in_ != features:
             raise FittedError(f"n_features_in_ must be {features}")
+        self._fitted = Fitted(links, self._solve_again(stored))
+
+    def _link_again(self, stored: dict[str, Any]) -> SampleLinks:
+        """Search the neighbours of the loaded samples and describe their patches."""
+        X, settings, n_jobs = stored["_train_X"], settings_of(self), self.n_jobs
+        count, radius, held = self.n_neighbors_, self.radius, not stored["_on_demand"]
+        algorithm, cells_for = self.neighbors_algorithm, stored["_cells_for"]
+        search = reopen_search(algorithm, X, count, radius, cells_for, n_jobs)
+        require_room(X, settings, count, radius, held=held)
+        near, twins = None, stored["_has_twins"]
+        if settings.row.needs_gaussians:
+            near, twins = search.of_training(X, n_jobs), None
+        elif not isinstance(algorithm, str):
+            search.of_training(X, n_jobs)  # a transformer is fitted by its search
+        return link_samples(
+            X, near, settings, search, n_jobs, held=held, has_twins=twins
+        )
+
+    def _solve_again(self, stored: dict[str, Any]) -> Solution:
+        """Make what places new samples from the attributes, public and hidden ones."""
+        raise NotImplementedError
 
     def _default_search(self) -> None:
         """Older files do not say how an approximate search went."""
@@ -108,7 +152,7 @@ class StoredEmbedding(StoredModel, PatchStage):
         if self.n_neighbors_ != wanted:
             raise FittedError(f"n_neighbors_={self.n_neighbors_} must be {wanted}")
 
-    def _check_stored_work(self) -> None:
+    def _check_stored_work(self, stored: dict[str, Any]) -> None:
         """Refuse neighbourhoods that the graph of the file is too small for.
 
         Every neighbour of a sample is an entry of the graph. So the work of loading is
@@ -119,8 +163,8 @@ class StoredEmbedding(StoredModel, PatchStage):
             edges *= FEWEST_EDGES
         neighbors = (self.n_neighbors_ or 0) * n
         if self.radius is not None:  # an estimate, of a sample and its neighbours
-            neighbors = (expected_count(self._train_X, self.radius) - 1) * n // 8
-        cells = self._cells_for
+            neighbors = (expected_count(stored["_train_X"], self.radius) - 1) * n // 8
+        cells = stored["_cells_for"]
         if cells is not None and (
             self.n_neighbors_ is None
             or cells < self.n_neighbors_

@@ -20,8 +20,8 @@ from ...dissimilarity.table import describe_patches, get_dissimilarity
 from ...graph.precomputed import edges_from_matrix, links_from_matrix
 from ...graph.weights import pairs_from_directed
 from ...neighbors.choice import choose_search, find_neighbors, find_query_neighbors
+from ...patches.fitter import fit_neighborhoods
 from ...patches.fitting import mean_variance
-from ...patches.ragged import fit_neighborhoods
 from ...records import Links, Neighborhoods
 from .attraction import middle_pairs, mirrored_sum, rows_matrix
 from .order import curve_order, hash_order, matrix_order
@@ -247,7 +247,7 @@ def open_matrix(D: Any, n_neighbors: int) -> tuple[MatrixSource, Setting]:
         Neighbours of a sample in a dense matrix.
     """
     if sp.issparse(D):
-        D = edges_from_matrix(D, None).to_csr()
+        D = edges_from_matrix(D, None).graph
         _require_edges(D)
     order = matrix_order(D)
     source = MatrixSource(np.argsort(order), n_neighbors)

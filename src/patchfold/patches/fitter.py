@@ -1,27 +1,122 @@
-"""Neighbourhoods of any sizes -> Patches: those of one size at a time, put together.
+"""Neighbourhoods of any sizes -> Patches, of training samples and of new ones.
 
-A loop over the sizes that occur, never over samples. Patches of different sizes still
-share one representation. A factor is padded with rows of zeros, which add nothing to
-AᵀA, and the points themselves with NaN; where some patches have more points than
-features, all are kept as matrices.
+Patches of one size are fitted at a time: a loop over the sizes that occur, never over
+samples. Patches of different sizes still share one representation. A factor is padded
+with rows of zeros, which add nothing to AᵀA, and the points themselves with NaN; where
+some patches have more points than features, all are kept as matrices.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..backends.arrays import Array
 from ..backends.threads import map_blocks
 from ..exceptions import DegeneratePatchWarning, warn
-from ..records import Neighborhoods, RaggedNeighborhoods
+from ..records import Neighborhoods
 from .fitting import Patches, fit_patches
+from .space import Space, Span, find_span
+
+
+@dataclass(frozen=True)
+class PatchFitter:
+    """Fits Gaussians to neighbourhoods of training samples.
+
+    Attributes
+    ----------
+    space : Space or Span
+        The training samples, in the coordinates patches are seen in.
+    largest : int
+        Neighbours in the largest patch of a training sample: no other has more.
+    settings : dict
+        Keywords of `fit_patches`.
+    """
+
+    space: Space | Span
+    largest: int
+    settings: dict[str, Any]
+
+    @property
+    def includes_centers(self) -> bool:
+        """Whether a sample is a point of its own patch."""
+        return bool(self.settings["include_center"])
+
+    def of_training(
+        self, near: Any, rows: np.ndarray | None = None, **settings: Any
+    ) -> Patches:
+        """Fit the patches of all training samples, or of some.
+
+        `near` has the neighbours of those samples; `settings` overrule our own.
+        """
+        samples = self.space.samples
+        centers = samples if rows is None else samples[rows]
+        return self._fit(centers, near, settings)
+
+    def of_queries(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Patches:
+        """Fit the patches of new samples, from training neighbours."""
+        return self._fit(self.space.locate(X), near, {"n_jobs": n_jobs})
+
+    def _fit(
+        self, centers: Array, near: Neighborhoods, settings: dict[str, Any]
+    ) -> Patches:
+        return fit_neighborhoods(
+            centers,
+            self.space.samples,
+            near.first(self.largest),
+            largest=self.largest,
+            **{**self.settings, **settings},
+        )
+
+
+@dataclass(frozen=True)
+class CentersOnly:
+    """Stands in for `PatchFitter` where samples are compared, not patches."""
+
+    space: Space
+    includes_centers = True
+
+    def of_training(
+        self, near: Any, rows: np.ndarray | None = None, **settings: Any
+    ) -> Patches:
+        """Return patches that are their centres alone."""
+        samples = self.space.samples
+        return Patches(center=samples if rows is None else samples[rows])
+
+    def of_queries(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Patches:
+        """Return patches that are their centres alone."""
+        return Patches(center=X)
+
+
+def make_fitter(
+    X: Array, near: Neighborhoods, settings: dict[str, Any], *, wide: bool
+) -> PatchFitter:
+    """Make what fits the patches of training samples X, and of new ones.
+
+    Parameters
+    ----------
+    X : array (n, m)
+        Training samples.
+    near : Neighborhoods
+        Those in the patch of each of them.
+    settings : dict
+        Keywords of `fit_patches`.
+    wide : bool
+        Whether patches are seen in the space that the samples span.
+    """
+    space: Space | Span = Space(X)
+    if wide:
+        space = find_span(X)
+        settings = {**settings, "n_features": X.shape[1]}
+    return PatchFitter(space, int(near.counts.max()), settings)
 
 
 def fit_neighborhoods(
     centers: np.ndarray,
     X: np.ndarray,
-    near: Neighborhoods | RaggedNeighborhoods,
+    near: Neighborhoods,
     *,
     include_center: bool = True,
     largest: int | None = None,
@@ -35,7 +130,7 @@ def fit_neighborhoods(
         The samples the patches belong to.
     X : array (n, m)
         Training samples, from which the neighbours come.
-    near : Neighborhoods or RaggedNeighborhoods
+    near : Neighborhoods
         The neighbours of each centre, at least one.
     include_center : bool
         Whether the centre is a point of its own patch.
@@ -61,7 +156,7 @@ def fit_neighborhoods(
     ([1.0, 2.0, 3.0], [2.0, 4.0, 2.0])
     """
     settings = {"include_center": include_center, **settings}
-    if isinstance(near, Neighborhoods):
+    if near.pointer is None:
         return fit_patches(centers, X, near.indices, **settings)
     counts = near.counts
     largest = (largest or int(counts.max())) + int(include_center)
@@ -110,7 +205,7 @@ def _padded(rows: np.ndarray, length: int, value: float) -> np.ndarray:
 def _warn_of_identical(
     centers: np.ndarray,
     X: np.ndarray,
-    near: RaggedNeighborhoods,
+    near: Neighborhoods,
     include_center: bool,
     n_jobs: int | None,
 ) -> None:

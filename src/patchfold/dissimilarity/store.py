@@ -1,0 +1,219 @@
+"""What is kept of training patches: their descriptions, or what makes these.
+
+A description takes many times the memory of its sample: two matrices of m x m numbers
+for a divergence of Gaussians. Where all of them together are too many for a machine,
+those of a few samples are made from their neighbours each time anew.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..backends.arrays import Array
+from ..backends.threads import fill_blocks
+from ..exceptions import DegeneratePatchWarning, SingularPatchError
+from ..patches.fitter import CentersOnly, PatchFitter
+from ..patches.fitting import warn_if_degenerate
+from ..records import EdgeValues, Neighborhoods, Pairs
+from .lengths import arrays_of, check_lengths, compare_listed, compare_pairs
+from .table import describe_patches, get_dissimilarity
+
+TOGETHER = 256
+"""Patches that are described at a time where all are: their points stay in cache."""
+
+
+@dataclass(frozen=True)
+class HeldPatches:
+    """Descriptions of all patches, in memory.
+
+    Attributes
+    ----------
+    dissimilarity : str or callable
+        What compares the patches.
+    fitter : PatchFitter or CentersOnly
+        What fitted them, and fits those of new samples.
+    described : description
+        One row per training sample.
+    order : int array (n,) or None
+        The samples in an order in which those near each other follow.
+    """
+
+    dissimilarity: Any
+    fitter: PatchFitter | CentersOnly
+    described: Any
+    order: np.ndarray | None = None
+
+    def compare(self, pairs: Pairs, n_jobs: int | None) -> EdgeValues:
+        """Compare the patches at both ends of every edge."""
+        return compare_pairs(
+            get_dissimilarity(self.dissimilarity),
+            self.described,
+            self.described,
+            pairs.source,
+            pairs.target,
+            order=self.order,
+            n_jobs=n_jobs,
+        )
+
+    def link(
+        self, described: Any, row: Array, column: Array, n_jobs: int | None
+    ) -> EdgeValues:
+        """Compare new patches with those of training samples.
+
+        Parameters
+        ----------
+        described : description
+            Of the patches of new samples.
+        row, column : int arrays (R,)
+            A new sample, and the training sample it is compared with.
+        n_jobs : int or None
+            Number of threads.
+
+        Returns
+        -------
+        EdgeValues
+        """
+        row_of_table = get_dissimilarity(self.dissimilarity)
+        known = self.described
+        return compare_pairs(row_of_table, described, known, row, column, n_jobs=n_jobs)
+
+
+@dataclass(frozen=True)
+class PatchesOnDemand:
+    """What makes the patches of training samples when they are asked for.
+
+    Attributes
+    ----------
+    dissimilarity : str or callable
+        What compares the patches.
+    fitter : PatchFitter or CentersOnly
+        What fits them.
+    near : Neighborhoods or None
+        Neighbours in the patch of every training sample.
+    """
+
+    dissimilarity: Any
+    fitter: PatchFitter | CentersOnly
+    near: Neighborhoods | None
+
+    def describe(self, rows: np.ndarray) -> Any:
+        """Return the descriptions of the patches of some samples (r,)."""
+        near = None if self.near is None else self.near.rows(rows)
+        # One warning was given for all of them.
+        quiet = {"warn_identical": False, "n_jobs": None}
+        patches = self.fitter.of_training(near, rows, **quiet)
+        return describe_patches(get_dissimilarity(self.dissimilarity), patches)
+
+    def describe_all(self, order: np.ndarray, n_jobs: int | None) -> Any:
+        """Return the descriptions of all patches, made a few at a time.
+
+        Parameters
+        ----------
+        order : int array (n,)
+            All samples, in the order they are taken in: those near each other read
+            the same neighbours.
+        n_jobs : int or None
+            Number of threads.
+
+        Returns
+        -------
+        tuple of arrays
+            In the order of the samples.
+        """
+        return fill_blocks(
+            lambda block: self.describe(order[block]),
+            order.size,
+            0,
+            n_jobs,
+            step=TOGETHER,
+            order=order,
+        )
+
+    @property
+    def bytes_each(self) -> int:
+        """What the description of one patch takes."""
+        return sum(part.nbytes for part in arrays_of(self.describe(np.arange(1))))
+
+    def compare_ends(self, source: np.ndarray, target: np.ndarray) -> EdgeValues:
+        """Compare the patches of sample `source[e]` and of sample `target[e]`."""
+        present, place = np.unique(
+            np.concatenate([source, target]), return_inverse=True
+        )
+        described = self.describe(present)
+        i, j = place[: source.size], place[source.size :]
+        values = self._compare(described, described, i, j)
+        check_lengths(values.label_free, source, target)
+        return values
+
+    def link(
+        self, described: Any, row: np.ndarray, column: np.ndarray, n_jobs: int | None
+    ) -> EdgeValues:
+        """Compare new patches with those of training samples; as in `HeldPatches`."""
+        present, place = np.unique(column, return_inverse=True)
+        values = self._compare(described, self.describe(present), row, place)
+        check_lengths(values.label_free, row, column)
+        return values
+
+    def _compare(self, left: Any, right: Any, i: Any, j: Any) -> EdgeValues:
+        # Never all pairs at once, however few samples there are here: their number must
+        # not change a bit of the result.
+        return compare_listed(get_dissimilarity(self.dissimilarity), left, right, i, j)
+
+
+PatchStore = HeldPatches | PatchesOnDemand
+
+
+def defer_patches(
+    dissimilarity: Any, fitter: PatchFitter | CentersOnly, near: Neighborhoods | None
+) -> PatchesOnDemand:
+    """Make ready what describes patches on demand; warn of those without a shape."""
+    if isinstance(fitter, PatchFitter):
+        assert near is not None
+        n_points = fitter.largest + int(fitter.includes_centers)
+        warn_if_degenerate(near.distances[:, -1], n_points)
+    return PatchesOnDemand(dissimilarity, fitter, near)
+
+
+def hold_patches(
+    dissimilarity: Any,
+    fitter: PatchFitter | CentersOnly,
+    near: Neighborhoods | None,
+    order: np.ndarray | None,
+    n_jobs: int | None,
+) -> HeldPatches:
+    """Describe the patches of all training samples.
+
+    Of many samples a few at a time, cell by cell: all patches at once would take as
+    much memory as what is kept of them, and neighbours be read from all over it.
+
+    Parameters
+    ----------
+    dissimilarity : str or callable
+        What will compare the patches.
+    fitter : PatchFitter or CentersOnly
+        What fits them.
+    near : Neighborhoods or None
+        Neighbours in the patch of every training sample.
+    order : int array (n,) or None
+        All samples cell by cell, where there are cells.
+    n_jobs : int or None
+        Number of threads.
+    """
+    by_name = isinstance(dissimilarity, str) and isinstance(fitter, PatchFitter)
+    even = near is not None and near.pointer is None
+    with warnings.catch_warnings():
+        if order is not None and by_name and even and fitter.includes_centers:
+            try:
+                deferred = defer_patches(dissimilarity, fitter, near)
+                described = deferred.describe_all(order, n_jobs)
+                return HeldPatches(dissimilarity, fitter, described, order)
+            except SingularPatchError:  # to be counted among all of them
+                warnings.simplefilter("ignore", DegeneratePatchWarning)  # given already
+        patches = fitter.of_training(near, n_jobs=n_jobs)
+    row = get_dissimilarity(dissimilarity)
+    described = describe_patches(row, patches, n_jobs=n_jobs)
+    return HeldPatches(dissimilarity, fitter, described, order)

@@ -1,0 +1,354 @@
+"""Training samples, or a matrix of dissimilarities -> what links new samples to them.
+
+It is made in a fit, and again when a model is loaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..backends.arrays import Array
+from ..backends.homes import HERE, Home, home_of, hosted, is_tensor
+from ..backends.memory import require_graph_memory
+from ..backends.threads import map_blocks
+from ..dissimilarity.patch_sizes import sizes_by_curvature, tangent_turning
+from ..dissimilarity.store import (
+    HeldPatches,
+    PatchStore,
+    defer_patches,
+    hold_patches,
+)
+from ..dissimilarity.table import Dissimilarity, describe_patches, get_dissimilarity
+from ..graph.precomputed import links_from_matrix
+from ..neighbors.cell_search import Cells, near_each_other
+from ..neighbors.radius import add_nearest, expected_count
+from ..neighbors.search import NeighborSearch, RadiusSearch, order_by_cell
+from ..patches.fitter import CentersOnly, PatchFitter, make_fitter
+from ..patches.fitting import mean_variance
+from ..patches.space import Space, is_wide
+from ..records import Links, Neighborhoods
+
+LINKED = 512
+"""New samples that are linked at a time: few enough that their patches, made and read
+once, are not sent to memory in between."""
+
+QUERY_LINKS = 10
+"""Links of a new sample under a label rule: see `PatchEmbedding.transform`."""
+
+
+@dataclass(frozen=True)
+class PatchSettings:
+    """The parameters of an estimator that patches and their comparison depend on."""
+
+    dissimilarity: Any
+    adaptive_patches: bool
+    include_center: bool
+    covariance: str
+    n_directions: float | None
+    shrinkage: float | str
+    ridge: float
+    label_rule: str | None
+
+    @property
+    def row(self) -> Dissimilarity:
+        """The row of the table of dissimilarities."""
+        return get_dissimilarity(self.dissimilarity)
+
+    def for_patches(self, variance: float) -> dict[str, Any]:
+        """Return the keywords of `fit_patches`; `variance` is that of the samples."""
+        row = self.row
+        return {
+            "include_center": self.include_center,
+            "shrinkage": self.shrinkage if row.regularized else 0.0,
+            "ridge": self.ridge if row.regularized else 0.0,
+            "variance": variance,
+            "covariance": self.covariance,
+            "n_directions": self.n_directions or row.n_directions,
+            "keep_points": row.needs_points,
+        }
+
+    def spans_little(self, X: Array) -> bool:
+        """Say whether patches may be seen in the space that the samples span."""
+        return self.row.isometric and self.covariance == "full" and is_wide(*X.shape)
+
+
+def settings_of(estimator: Any) -> PatchSettings:
+    """Return the parameters of an estimator that its patches depend on."""
+    names = PatchSettings.__dataclass_fields__
+    return PatchSettings(**{name: getattr(estimator, name) for name in names})
+
+
+@dataclass(frozen=True)
+class MatrixLinks:
+    """Links new samples by their dissimilarities to the training samples."""
+
+    n_neighbors: int | None
+    radius: float | None
+    patch_sizes = cells = None
+    home = HERE
+
+    def near(self, D: Any, n_jobs: int | None) -> Links:
+        """Read the nearest training samples of each new one."""
+        return links_from_matrix(D, self.n_neighbors, self.radius)
+
+    def known(self, links: Links) -> np.ndarray:
+        """Say (q,) which new samples are training samples: at distance 0."""
+        return (links.lengths == 0).any(axis=1)
+
+    def settle(self, links: Links, embedding: np.ndarray) -> np.ndarray:
+        """Place training samples at the mean of those at distance 0."""
+        same = links.lengths == 0
+        shares = same / same.sum(axis=1, keepdims=True)
+        return np.einsum("qk,qkd->qd", shares, embedding[links.indices])
+
+    def link(self, D: Any, links: Links, n_jobs: int | None) -> Links:
+        """Return the links: dissimilarities are lengths."""
+        return links
+
+
+@dataclass(frozen=True)
+class SampleLinks:
+    """Links new samples by their patches to those of the training samples.
+
+    Attributes
+    ----------
+    X : array or tensor (n, m)
+        Training samples.
+    settings : PatchSettings
+        How patches are made and compared.
+    search : NeighborSearch
+        How neighbours are found.
+    store : PatchStore
+        What is kept of the patches of training samples.
+    patch_sizes : int array (n,) or None
+        Neighbours in every patch; None where samples are compared.
+    has_twins : bool
+        Whether some training samples are identical.
+    """
+
+    X: Array
+    settings: PatchSettings
+    search: NeighborSearch
+    store: PatchStore
+    patch_sizes: Array | None
+    has_twins: bool
+
+    @property
+    def cells(self) -> Cells | None:
+        """Cells of samples near each other, of an approximate search."""
+        return self.search.cells
+
+    @property
+    def home(self) -> Home:
+        """Where the training samples live."""
+        return home_of(self.X)
+
+    def stored(self) -> dict[str, Any]:
+        """Return what a model file needs to make the links again, by name."""
+        return {
+            "_train_X": self.X,
+            "_has_twins": self.has_twins,
+            "_cells_for": self.search.cells_for,
+            "_on_demand": not isinstance(self.store, HeldPatches),
+        }
+
+    def near(self, X: Array, n_jobs: int | None) -> Neighborhoods:
+        """Find the training samples near new ones; never none."""
+        return self.search.of_queries(X, self.X, n_jobs)
+
+    def known(self, near: Neighborhoods) -> Array:
+        """Say (q,) which new samples are training samples: at distance 0."""
+        return near.nearest[1] == 0
+
+    def settle(self, near: Neighborhoods, embedding: Array) -> Array:
+        """Place training samples at the mean of those they are identical to."""
+        first = near.nearest[0]
+        if not self.has_twins:
+            return embedding[first]
+        return _mean_of_twins(self.X, embedding, first)
+
+    def link(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Links:
+        """Compare the patches of new samples with those of their neighbours."""
+        alone = is_tensor(X) or near.pointer is not None
+        alone |= not isinstance(self.store, HeldPatches)
+        # Without the centre a patch may be identical points: one warning for all.
+        if X.shape[0] <= LINKED or alone or not self.settings.include_center:
+            return self._link_some(X, near, n_jobs)
+        order = near_each_other(self.search.cells, near.nearest[0])
+
+        def link(block: slice) -> Links:
+            rows = order[block]
+            return self._link_some(X[rows], near.rows(rows), n_jobs)
+
+        parts = map_blocks(link, X.shape[0], 0, n_jobs, step=LINKED)
+        back = np.argsort(order)
+        indices = np.concatenate([part.indices for part in parts])[back]
+        return Links(indices, np.concatenate([part.lengths for part in parts])[back])
+
+    def _link_some(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Links:
+        inside = near
+        if self.settings.adaptive_patches and self.patch_sizes is not None:
+            inside = near.keep(self.patch_sizes[near.nearest[0]])
+        patches = self.store.fitter.of_queries(X, inside, n_jobs)
+        described = describe_patches(self.settings.row, patches, n_jobs=n_jobs)
+        if self.settings.label_rule is not None:
+            near = near.first(QUERY_LINKS)
+        values = self.store.link(described, *near.relation, n_jobs)
+        return near.links(values.label_free)
+
+
+class Solution:
+    """What places new samples by their links; each estimator has its own."""
+
+    def place(
+        self, links: Links, X: Array, embedding: Array, n_jobs: int | None
+    ) -> Array:
+        """Return the coordinates (q, d) of linked samples X (q, m).
+
+        `embedding` (n, d) has those of the training samples.
+        """
+        raise NotImplementedError
+
+    def stored(self) -> dict[str, Any]:
+        """Return what a model file needs besides the public attributes, by name."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a fit leaves besides its public attributes.
+
+    Attributes
+    ----------
+    links : SampleLinks, MatrixLinks or None
+        What links new samples to training samples; None if they need no links.
+    solution : Solution
+        What places them by these links.
+    """
+
+    links: SampleLinks | MatrixLinks | None
+    solution: Any
+
+
+def link_samples(
+    X: Array,
+    near: Neighborhoods | None,
+    settings: PatchSettings,
+    search: NeighborSearch,
+    n_jobs: int | None,
+    *,
+    held: bool,
+    has_twins: bool | None = None,
+) -> SampleLinks:
+    """Make the patches of training samples, and what links new samples to them.
+
+    Parameters
+    ----------
+    X : array or tensor (n, m)
+        Training samples.
+    near : Neighborhoods or None
+        Their neighbours; None where all samples are, or none are needed.
+    settings : PatchSettings
+        How patches are made and compared.
+    search : NeighborSearch
+        How neighbours were found.
+    n_jobs : int or None
+        Number of threads.
+    held : bool
+        Whether descriptions of all patches are held, or made on demand.
+    has_twins : bool or None
+        Whether some samples are identical, if that is known; None looks at `near`.
+    """
+    if has_twins is None:
+        has_twins = near is None or bool((near.nearest[1] == 0).any())
+    fitter: PatchFitter | CentersOnly = CentersOnly(Space(X))
+    sizes, row = None, settings.row
+    if row.needs_gaussians:
+        if near is None:
+            raise ValueError(
+                "n_neighbors=None compares all pairs of samples, but patches need "
+                f"neighbours: set n_neighbors, or dissimilarity='euclidean' instead of "
+                f"{settings.dissimilarity!r}."
+            )
+        near, sizes = _choose_patches(X, near, settings, search, n_jobs)
+        # Not with identical samples: rounding would part them.
+        wide = settings.spans_little(X) and not has_twins
+        keywords = settings.for_patches(mean_variance(X))
+        fitter = make_fitter(X, near, keywords, wide=wide)
+    store: PatchStore
+    if held:
+        order = order_by_cell(search, np.arange(X.shape[0]))
+        store = hold_patches(settings.dissimilarity, fitter, near, order, n_jobs)
+    else:
+        store = defer_patches(settings.dissimilarity, fitter, near)
+    return SampleLinks(X, settings, search, store, sizes, has_twins)
+
+
+def _choose_patches(
+    X: np.ndarray,
+    near: Neighborhoods,
+    settings: PatchSettings,
+    search: NeighborSearch,
+    n_jobs: int | None,
+) -> tuple[Neighborhoods, Array]:
+    """Choose the neighbours in the patch of every sample, and count them."""
+    if isinstance(search, RadiusSearch):
+        near = add_nearest(near, X, X, own=np.arange(X.shape[0]), n_jobs=n_jobs)
+        require_room(X, settings, None, search.radius, counts=near.counts)
+    if not settings.adaptive_patches:
+        return near, near.counts
+    curvature = tangent_turning(
+        X,
+        near,
+        include_center=settings.include_center,
+        n_directions=settings.n_directions,
+        n_jobs=n_jobs,
+    )
+    sizes = sizes_by_curvature(curvature, near.counts)
+    return near.keep(sizes), sizes
+
+
+def require_room(
+    X: Array,
+    settings: PatchSettings,
+    n_neighbors: int | None,
+    radius: float | None,
+    *,
+    counts: np.ndarray | None = None,
+    held: bool = True,
+) -> None:
+    """Refuse a graph that the machine cannot hold.
+
+    Within a radius, sizes are estimated until they are known: `counts`. Patches that
+    are not `held` need no room.
+    """
+    size, largest = n_neighbors, None
+    if counts is not None:
+        size, largest = int(counts.mean()), int(counts.max())
+    elif radius is not None:
+        size = max(1, expected_count(X, radius))
+    row = settings.row
+    require_graph_memory(
+        X,
+        size,
+        row.needs_gaussians and held,
+        row.needs_points and held,
+        parameter="n_neighbors" if radius is None else "radius",
+        wide=settings.spans_little(X),
+        largest=largest,
+    )
+
+
+@hosted
+def _mean_of_twins(
+    X: np.ndarray, embedding: np.ndarray, first: np.ndarray
+) -> np.ndarray:
+    """Return the mean place of all training samples that equal the given ones."""
+    _, group, count = np.unique(X, axis=0, return_inverse=True, return_counts=True)
+    sums = [np.bincount(group, column) for column in embedding.T]
+    mean = np.column_stack(sums) / count[:, None]
+    several = (count > 1)[group[first], None]
+    return np.where(several, mean[group[first]], embedding[first])

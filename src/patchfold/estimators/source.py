@@ -1,0 +1,292 @@
+"""Samples, or a matrix of dissimilarities -> a graph with lengths, and links to it.
+
+`open_source` decides which of the two a fit begins with. Both sources find a graph,
+measure its edges, and leave what links new samples to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import scipy.sparse as sp
+
+from ..backends.arrays import Array
+from ..backends.distances import squared_distances
+from ..backends.homes import HERE, Home, home_of, hosted, is_tensor, move
+from ..backends.structure import check_structure
+from ..backends.threads import begin_stage
+from ..dissimilarity.store import PatchesOnDemand
+from ..graph.labels import (
+    apply_label_rule,
+    encode_labels,
+    get_label_rule,
+    refuse_precomputed,
+    remove_edges_between,
+)
+from ..graph.precomputed import check_dissimilarities, edges_along, edges_from_matrix
+from ..graph.weights import complete_graph, pairs_from_directed
+from ..neighbors.search import NeighborSearch, open_search
+from ..patches.space import is_wide
+from ..records import EdgeList, EdgeValues, Neighborhoods, Pairs
+from ..validation import check_magnitude, check_parameters, check_samples
+from .links import (
+    MatrixLinks,
+    PatchSettings,
+    SampleLinks,
+    link_samples,
+    require_room,
+    settings_of,
+)
+from .parameters import check_neighborhoods, is_precomputed
+
+STAGES = ("neighbours", "patches", "edges", "coordinates")
+"""What a fit does, in this order; progress is told by these names."""
+
+Join = Callable[[Pairs, Any], tuple[Pairs, int]]
+"""Pairs and their source -> pairs of a connected graph, and the pieces there were."""
+
+
+class NeighborGraph(NamedTuple):
+    """Which samples are compared.
+
+    Attributes
+    ----------
+    pairs : Pairs
+        The edges of a connected graph.
+    n_components : int
+        Pieces there were before they were joined.
+    near : Neighborhoods or None
+        The neighbours that the edges came from; None of a matrix, and of all pairs.
+    edges : EdgeList or None
+        The edges of a matrix with their lengths, before pieces were joined.
+    """
+
+    pairs: Pairs
+    n_components: int
+    near: Neighborhoods | None = None
+    edges: EdgeList | None = None
+
+
+@dataclass(frozen=True)
+class SampleSource:
+    """Samples: neighbours are searched, and patches of them compared.
+
+    Attributes
+    ----------
+    X : array or tensor (n, m)
+        Samples.
+    classes : int array (n,) or None
+        Their labels, where a label rule uses them.
+    settings : PatchSettings
+        How patches are made and compared.
+    search : NeighborSearch
+        How neighbours are found.
+    n_jobs : int or None
+        Number of threads.
+    found : Neighborhoods or None
+        Neighbours that were found already, at least as many as wanted.
+    compare : callable or None
+        `PatchesOnDemand` and `Pairs` -> `EdgeValues`; where it is given, descriptions
+        of patches are not held.
+    """
+
+    X: Array
+    classes: Array | None
+    settings: PatchSettings
+    search: NeighborSearch
+    n_jobs: int | None
+    found: Neighborhoods | None = None
+    compare: Callable[[PatchesOnDemand, Pairs], EdgeValues] | None = None
+
+    @property
+    def n_neighbors(self) -> int | None:
+        """How many neighbours are searched, where a number was asked for."""
+        return self.search.n_neighbors
+
+    def neighbor_graph(self, join: Join) -> NeighborGraph:
+        """Find the neighbours, and the graph that they and the labels make."""
+        X, n_jobs = self.X, self.n_jobs
+        if self.found is not None and self.search.n_neighbors is not None:
+            near: Neighborhoods | None = self.found.first(self.search.n_neighbors)
+        else:
+            near = self.search.of_training(X, n_jobs)
+        n = X.shape[0]
+        if near is None:
+            pairs = complete_graph(n)
+        else:
+            pairs = pairs_from_directed(n, *near.relation)
+        if self.classes is not None:
+            rule = get_label_rule(self.settings.label_rule)
+            if rule.removes_edges:
+                pairs = remove_edges_between(pairs, self.classes, X, n_jobs=n_jobs)
+        return NeighborGraph(*join(pairs, self), near)
+
+    def measure(self, graph: NeighborGraph) -> tuple[EdgeList, SampleLinks]:
+        """Make the patches, and compare those at both ends of every edge."""
+        begin_stage("patches", STAGES)
+        X, n_jobs, held = self.X, self.n_jobs, self.compare is None
+        links = link_samples(
+            X, graph.near, self.settings, self.search, n_jobs, held=held
+        )
+        begin_stage("edges", STAGES)
+        pairs = graph.pairs
+        if isinstance(links.store, PatchesOnDemand):
+            assert self.compare is not None
+            values = self.compare(links.store, pairs)
+        else:
+            values = links.store.compare(pairs, n_jobs)
+        if self.settings.label_rule is None:
+            return EdgeList(pairs, values.label_free), links
+        return EdgeList(pairs, self._by_labels(pairs, values)), links
+
+    def _by_labels(self, pairs: Pairs, values: EdgeValues) -> Array:
+        """Choose the length of every edge by the labels of its ends."""
+        i, j = pairs.source, pairs.target
+        if get_label_rule(self.settings.label_rule).needs_euclidean:
+            squared = hosted(squared_distances)(
+                self.X, self.X, i, j, n_jobs=self.n_jobs
+            )
+            values = replace(values, euclidean=squared**0.5)
+        assert self.classes is not None
+        ends = self.classes[i], self.classes[j]
+        return apply_label_rule(self.settings.label_rule, values, *ends)
+
+
+@dataclass(frozen=True)
+class MatrixSource:
+    """A matrix of dissimilarities: the graph and its lengths are read from it.
+
+    Attributes
+    ----------
+    X : array or sparse array (n, n)
+        Dissimilarities.
+    n_neighbors, radius
+        Which of them are edges.
+    """
+
+    X: Any
+    n_neighbors: int | None
+    radius: float | None
+
+    def neighbor_graph(self, join: Join) -> NeighborGraph:
+        """Read the graph and its lengths from the matrix."""
+        edges = edges_from_matrix(self.X, self.n_neighbors, self.radius)
+        return NeighborGraph(*join(edges.pairs, self), edges=edges)
+
+    def measure(self, graph: NeighborGraph) -> tuple[EdgeList, MatrixLinks]:
+        """Read the lengths of edges that joined pieces too."""
+        edges = graph.edges
+        if edges is None or graph.pairs is not edges.pairs:
+            edges = edges_along(self.X, graph.pairs)
+        return edges, MatrixLinks(self.n_neighbors, self.radius)
+
+
+Source = SampleSource | MatrixSource
+
+
+class CheckedInput(NamedTuple):
+    """What `fit` was given, checked.
+
+    Attributes
+    ----------
+    X : array, tensor or sparse array
+        Samples or dissimilarities, a copy.
+    classes : int array (n,) or None
+        Labels as numbers, where a label rule uses them.
+    home : Home
+        Where the samples live; results go there.
+    """
+
+    X: Any
+    classes: Array | None
+    home: Home
+
+
+def check_input(estimator: Any, X: Any, y: Any) -> CheckedInput:
+    """Check the parameters of an estimator, the samples and the labels of a fit."""
+    check_parameters(estimator)
+    check_neighborhoods(estimator, all_pairs=estimator._can_take_all_pairs)
+    home = home_of(X)
+    X = check_source(estimator, X, reset=True)
+    n = X.shape[0]
+    if estimator.n_components >= n:
+        raise ValueError(
+            f"n_components={estimator.n_components} must be less than the number of "
+            f"samples, n_samples={n}. Lower it, or pass more samples."
+        )
+    classes = None
+    if estimator.label_rule is not None:
+        if is_precomputed(estimator):
+            refuse_precomputed(estimator.label_rule)
+        classes = encode_labels(y, n, type(estimator).__name__)
+    return CheckedInput(X, classes, home)
+
+
+def check_source(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Check samples or dissimilarities, of a fit (`reset`) or of new samples."""
+    precomputed = is_precomputed(estimator)
+    if precomputed and sp.issparse(X):
+        check_structure(X)
+    X = check_samples(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr" if precomputed else False,
+        copy=reset,  # the model must not change when its user's array does
+        ensure_min_samples=2 if reset else 1,
+    )
+    if precomputed:
+        check_dissimilarities(move(X, HERE), square=reset)
+    else:
+        check_magnitude(X, spread=reset)
+    return X
+
+
+def open_source(
+    estimator: Any,
+    data: CheckedInput,
+    n_neighbors: int | None,
+    *,
+    search: NeighborSearch | None = None,
+    found: Neighborhoods | None = None,
+    compare: Callable[[PatchesOnDemand, Pairs], EdgeValues] | None = None,
+) -> Source:
+    """Choose what a fit begins with.
+
+    Parameters
+    ----------
+    estimator : PatchEmbedding
+        Its parameters say what.
+    data : CheckedInput
+        From `check_input`.
+    n_neighbors : int or None
+        How many neighbours, as a number.
+    search, found, compare
+        Of `SampleSource`, where a sweep or a cluster has done that work.
+    """
+    X, classes, _ = data
+    settings, n_jobs = settings_of(estimator), estimator.n_jobs
+    if is_tensor(X) and _belongs_here(X, settings, n_neighbors):
+        X = move(X, HERE)
+    if is_precomputed(estimator):
+        return MatrixSource(X, n_neighbors, estimator.radius)
+    require_room(X, settings, n_neighbors, estimator.radius, held=compare is None)
+    begin_stage("neighbours", STAGES)
+    if search is None:
+        search = open_search(
+            estimator.neighbors_algorithm, X, n_neighbors, estimator.radius, n_jobs
+        )
+    classes = move(classes, home_of(X))
+    return SampleSource(X, classes, settings, search, n_jobs, found, compare)
+
+
+def _belongs_here(X: Array, settings: PatchSettings, n_neighbors: int | None) -> bool:
+    """Say whether tensors are measured in NumPy, as options ask that torch lacks.
+
+    Then neighbours, patches and edges are found here, and the edges brought back.
+    """
+    wide = is_wide(*X.shape) and settings.covariance == "full"
+    rare = settings.adaptive_patches or settings.dissimilarity == "precomputed"
+    return n_neighbors is None or rare or wide

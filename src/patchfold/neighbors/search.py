@@ -1,0 +1,141 @@
+"""How neighbours are searched, by number or within a radius: chosen once for a fit.
+
+Both searches have the same methods: `of_training` for the samples of a fit,
+`of_queries` for new samples. What was made ready for the first serves the second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..backends.arrays import Array
+from ..records import Neighborhoods
+from .cell_building import build_cells
+from .cell_search import Cells, near_each_other
+from .choice import choose_search, find_neighbors, find_query_neighbors
+from .radius import (
+    add_nearest,
+    refuse_loneliness,
+    search_within,
+    warn_of_lonely_queries,
+)
+
+
+@dataclass(frozen=True)
+class NearestSearch:
+    """The K nearest of every sample.
+
+    Attributes
+    ----------
+    n_neighbors : int or None
+        K; None is all other samples, which need no search.
+    index : Cells, KNN transformer, "tiles" or None
+        What `choose_search` made ready; None is the exact search.
+    cells_for : int or None
+        For how many neighbours the cells were built, where there are any: with it they
+        can be built again from the samples.
+    """
+
+    n_neighbors: int | None
+    index: Any = None
+    cells_for: int | None = None
+
+    def of_training(self, X: Array, n_jobs: int | None) -> Neighborhoods | None:
+        """Find the neighbours of every sample among the others; None if all are."""
+        if self.n_neighbors is None:
+            return None
+        return find_neighbors(X, self.n_neighbors, algorithm=self.index, n_jobs=n_jobs)
+
+    def of_queries(self, queries: Array, X: Array, n_jobs: int | None) -> Neighborhoods:
+        """Find the samples near new ones."""
+        count = self.n_neighbors or X.shape[0]
+        return find_query_neighbors(queries, X, count, search=self.index, n_jobs=n_jobs)
+
+    @property
+    def cells(self) -> Cells | None:
+        """Cells of samples near each other, of an approximate search."""
+        return self.index if isinstance(self.index, Cells) else None
+
+
+@dataclass(frozen=True)
+class RadiusSearch:
+    """All samples within a radius; of a new sample without any, the nearest one."""
+
+    radius: float
+    n_neighbors = cells_for = cells = None
+
+    def of_training(self, X: np.ndarray, n_jobs: int | None) -> Neighborhoods:
+        """Find the neighbours of every sample; some may have none, but not all."""
+        own = np.arange(X.shape[0])
+        near = search_within(X, X, self.radius, own=own, n_jobs=n_jobs)
+        if not near.counts.any():
+            found = add_nearest(near, X, X, own=own, n_jobs=n_jobs)
+            refuse_loneliness(found.distances.min(), self.radius)
+        return near
+
+    def of_queries(
+        self, queries: np.ndarray, X: np.ndarray, n_jobs: int | None
+    ) -> Neighborhoods:
+        """Find the samples near new ones, and warn of those that have none."""
+        near = search_within(queries, X, self.radius, n_jobs=n_jobs)
+        near = add_nearest(near, queries, X, n_jobs=n_jobs)
+        warn_of_lonely_queries(near.nearest[1], self.radius)
+        return near
+
+
+NeighborSearch = NearestSearch | RadiusSearch
+
+
+def open_search(
+    algorithm: Any,
+    X: Array,
+    n_neighbors: int | None,
+    radius: float | None,
+    n_jobs: int | None,
+) -> NeighborSearch:
+    """Choose the search of a fit and make it ready.
+
+    Parameters
+    ----------
+    algorithm : str or KNN transformer
+        As in `choose_search`.
+    X : array (n, m)
+        Samples.
+    n_neighbors : int or None
+        How many neighbours; None with a radius, or for all pairs.
+    radius : float or None
+        Largest distance of a neighbour.
+    n_jobs : int or None
+        Number of threads.
+    """
+    if radius is not None:
+        return RadiusSearch(radius)
+    if n_neighbors is None:
+        return NearestSearch(None)
+    index = choose_search(algorithm, X, n_neighbors, n_jobs=n_jobs)
+    return NearestSearch(
+        n_neighbors, index, n_neighbors if isinstance(index, Cells) else None
+    )
+
+
+def reopen_search(
+    algorithm: Any,
+    X: np.ndarray,
+    n_neighbors: int | None,
+    radius: float | None,
+    cells_for: int | None,
+    n_jobs: int | None,
+) -> NeighborSearch:
+    """Make the search of a fitted model ready again; parameters as in `open_search`."""
+    if radius is not None or n_neighbors is None or not isinstance(algorithm, str):
+        return open_search(algorithm, X, n_neighbors, radius, n_jobs)
+    index = None if cells_for is None else build_cells(X, cells_for, n_jobs=n_jobs)
+    return NearestSearch(n_neighbors, index, cells_for)
+
+
+def order_by_cell(search: NeighborSearch, samples: np.ndarray) -> np.ndarray | None:
+    """Return an order of samples that goes cell by cell; None without cells."""
+    return None if search.cells is None else near_each_other(search.cells, samples)
