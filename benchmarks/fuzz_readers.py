@@ -3,8 +3,8 @@
     python benchmarks/fuzz_readers.py CORPUS [ENDING] -max_total_time=600 -timeout=20
 
 With an ending, such as .arff, only the reader of such files is tried. A table must be
-read, or refused by one ValueError of one line. Files of CORPUS are
-named as tables are; `tests/corpus` has some to start from, and keeps what was found.
+read, or refused by one ValueError of one line. Files of CORPUS are named as tables are;
+`tests/helpers/corpus` has some to start from, and keeps what was found.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ LEFT_OUT = {
     "cli/test_kills.py": "as above",
     "backends/test_many_fits.py": "measures how long an import takes",
     "estimators/test_torch.py": "torch does not load everywhere beside ASan",
-    "backends/test_torch_stages.py": "as above",
+    "backends/tensors": "as above",
     "test_docs.py": "builds the site, and calls none of the loops that others do not",
 }
 """Tests that are not run, and why."""

@@ -1,4 +1,4 @@
-"""Data every test may ask for, and how two embeddings are compared."""
+"""Data and settings that every test may ask for."""
 
 from __future__ import annotations
 
@@ -86,20 +86,6 @@ def wine():
 @pytest.fixture(scope="session")
 def iris():
     return SETS["iris"]()
-
-
-def assert_equal_up_to_sign(actual, expected, *, atol=1e-8):
-    """Compare coordinates column by column, whatever their signs."""
-    signs = np.sign((actual * expected).sum(axis=0))
-    np.testing.assert_allclose(actual * signs, expected, atol=atol)
-
-
-def edges_of(indices):
-    """List the edges of a neighbour graph, each once."""
-    from patchfold.graph.weights import pairs_from_directed
-
-    n, k = indices.shape
-    return pairs_from_directed(n, np.repeat(np.arange(n), k), indices.ravel())
 
 
 @pytest.fixture

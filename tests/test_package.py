@@ -1,15 +1,22 @@
-"""What `import patchfold` loads, and which way its modules import each other."""
+"""How the package lies: folders, imports in one direction, tests beside them."""
 
 import ast
+import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from helpers.estimators import ESTIMATORS, PATCH_EMBEDDINGS, RECIPES
+from sklearn.base import BaseEstimator
+
 import patchfold
+from patchfold.estimators import recipes
 
 SOURCE = Path(patchfold.__file__).parent
+TESTS = Path(__file__).parent
 
 
 def module_name(path):
@@ -50,6 +57,59 @@ def test_modules_do_not_import_in_circles():
 
     for name in set(MODULES) - {ROOT}:
         visit(name)
+
+
+def listed_folders():
+    """Return the names in the table of CONTRIBUTING.md, from the top to the bottom."""
+    page = (TESTS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = page.split("| folder |")[1].split("\n\n")[0]
+    first_cells = re.findall(r"^\|([^|]*)\|", table, flags=re.MULTILINE)
+    return re.findall(r"`(\w+)(?:/|\.py)`", "".join(first_cells))
+
+
+FOLDERS = listed_folders()
+ENTRIES = {
+    path.name.removesuffix(".py")
+    for path in SOURCE.iterdir()
+    if path.name not in ("__init__.py", "__main__.py", "__pycache__", "py.typed")
+}
+
+
+def test_the_table_lists_every_folder_once():
+    assert sorted(FOLDERS) == sorted(ENTRIES)
+
+
+def test_folders_import_only_from_folders_above_them_in_the_table():
+    place = {name: place for place, name in enumerate(FOLDERS)}
+    against = [
+        f"{name} imports {other}"
+        for name, imported in IMPORTS.items()
+        for other in imported
+        if (folder := name.split(".")[0]) in place
+        and place[other.split(".")[0]] > place[folder]
+    ]
+    assert not against
+
+
+def test_the_root_of_the_package_has_few_entries():
+    assert len(ENTRIES) <= 20
+
+
+def test_every_folder_has_tests_of_its_own():
+    folders = {
+        path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()
+    }
+    tested = {path.parent.name for path in TESTS.glob("*/test_*.py")}
+    assert folders <= tested
+
+
+def test_the_lists_of_estimators_have_all_of_them():
+    values = [getattr(patchfold, name) for name in patchfold.__all__]
+    classes = {v for v in values if inspect.isclass(v) and issubclass(v, BaseEstimator)}
+    assert classes == {*ESTIMATORS.values()} - {patchfold.klap}
+    assert classes == {*PATCH_EMBEDDINGS, patchfold.PatchPosterior, patchfold.CauchyMap}
+    functions = {v for v in values if inspect.isfunction(v)}
+    assert {f for f in functions if f.__module__ == recipes.__name__} == {*RECIPES}
 
 
 def test_only_their_commands_import_the_studies():

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.estimators import GRAPH_EMBEDDINGS, over_graph_embeddings
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsTransformer
 
@@ -16,9 +17,6 @@ from patchfold.exceptions import (
     NegativeEigenvalueWarning,
     NeighborCountWarning,
 )
-
-ESTIMATORS = [pf.PatchIsomap, pf.PatchEigenmaps, pf.PatchLLE, pf.CauchyEmbedding]
-over_estimators = pytest.mark.parametrize("estimator", ESTIMATORS)
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 OTHER = np.random.default_rng(1).normal(size=(30, 5))
@@ -103,7 +101,7 @@ OWN = {
 
 
 def wrong_parameters():
-    for estimator in ESTIMATORS:
+    for estimator in GRAPH_EMBEDDINGS:
         for name, (wanted, values) in (SHARED | OWN[estimator]).items():
             for value in values:
                 yield estimator, name, wanted, value
@@ -124,7 +122,7 @@ def test_a_wrong_parameter_is_named_with_what_it_must_be(
 
 
 @pytest.mark.parametrize("value", ["seed", -1, 0.5])
-@over_estimators
+@over_graph_embeddings
 def test_a_wrong_seed_is_named_with_what_it_must_be(estimator, value):
     with pytest.raises(
         ValueError,
@@ -134,7 +132,7 @@ def test_a_wrong_seed_is_named_with_what_it_must_be(estimator, value):
         estimator(random_state=value).fit(X)
 
 
-@over_estimators
+@over_graph_embeddings
 def test_every_parameter_has_a_test_of_its_sentence(estimator):
     assert set(estimator().get_params()) == {
         *SHARED,
@@ -149,7 +147,7 @@ def test_parameters_are_checked_before_the_samples(name):
         pf.PatchEigenmaps(**{name: -1}).fit("no samples")
 
 
-@over_estimators
+@over_graph_embeddings
 def test_construction_checks_nothing(estimator):
     wrong = dict.fromkeys(estimator().get_params(), "wrong")
     assert estimator(**wrong).get_params() == wrong
@@ -189,7 +187,7 @@ def test_numbers_of_any_library_are_numbers(good):
 
 
 @pytest.mark.parametrize("n_components", [40, 41, 1000])
-@over_estimators
+@over_graph_embeddings
 def test_more_components_than_samples_allow_are_refused(estimator, n_components):
     with pytest.raises(
         ValueError,
@@ -229,7 +227,7 @@ def test_components_the_geodesics_do_not_have_are_zero_with_a_warning(eigen_solv
 
 # All patches are of all samples then, so Isomap sees no distance.
 @pytest.mark.filterwarnings("ignore::patchfold.exceptions.NegativeEigenvalueWarning")
-@over_estimators
+@over_graph_embeddings
 def test_more_neighbours_than_samples_are_lowered_with_a_warning(estimator):
     with pytest.warns(
         NeighborCountWarning,
@@ -245,7 +243,7 @@ def test_more_neighbours_than_samples_are_lowered_with_a_warning(estimator):
 
 # Two samples with one neighbour have the same patch, so Isomap sees no distance.
 @pytest.mark.filterwarnings("ignore::patchfold.exceptions.NegativeEigenvalueWarning")
-@over_estimators
+@over_graph_embeddings
 def test_two_samples_are_enough(estimator):
     model = estimator(1, n_neighbors=1).fit(X[:2])
     assert model.embedding_.shape == (2, 1)
@@ -253,14 +251,14 @@ def test_two_samples_are_enough(estimator):
     assert np.isfinite(model.transform(X[2:4])).all()
 
 
-@over_estimators
+@over_graph_embeddings
 def test_one_sample_is_not_enough(estimator):
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         estimator(1, n_neighbors=1).fit(X[:1])
 
 
 @pytest.mark.parametrize("dissimilarity", ["euclidean", "kl", "curvature"])
-@over_estimators
+@over_graph_embeddings
 def test_sparse_features_are_refused(estimator, dissimilarity):
     model = estimator(dissimilarity=dissimilarity)
     with pytest.raises(
@@ -277,7 +275,7 @@ def test_sparse_features_are_refused(estimator, dissimilarity):
 @pytest.mark.parametrize(
     ("value", "words"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
 )
-@over_estimators
+@over_graph_embeddings
 def test_samples_that_are_no_numbers_are_refused(estimator, value, words):
     wrong = X.copy()
     wrong[3, 1] = value
@@ -288,7 +286,7 @@ def test_samples_that_are_no_numbers_are_refused(estimator, value, words):
         model.transform(wrong)
 
 
-@over_estimators
+@over_graph_embeddings
 def test_new_samples_need_the_features_of_the_training_samples(estimator):
     model = estimator().fit(X)
     with pytest.raises(ValueError, match=r"^X has 2 features, but \w+ is expecting 3"):
@@ -313,7 +311,7 @@ def test_all_pairs_have_no_patches(dissimilarity):
 
 
 @pytest.mark.parametrize("dissimilarity", ["euclidean", "kl", "curvature"])
-@over_estimators
+@over_graph_embeddings
 def test_neither_parameters_nor_samples_are_changed(estimator, dissimilarity):
     model = estimator(n_neighbors=0.3, dissimilarity=dissimilarity, random_state=None)
     params, samples = model.get_params(), X.copy()
@@ -348,7 +346,7 @@ def far_apart():
 
 
 @pytest.mark.parametrize("dissimilarity", ["euclidean", "kl", "curvature"])
-@over_estimators
+@over_graph_embeddings
 def test_a_second_fit_forgets_the_first(estimator, dissimilarity):
     model = estimator(n_neighbors=8, dissimilarity=dissimilarity)
     if "kernel_width" in model.get_params():
@@ -401,8 +399,8 @@ def documented_attributes(estimator):
 @pytest.mark.parametrize(
     "model",
     [
-        *(estimator() for estimator in ESTIMATORS),
-        *(estimator(dissimilarity="precomputed") for estimator in ESTIMATORS),
+        *(estimator() for estimator in GRAPH_EMBEDDINGS),
+        *(estimator(dissimilarity="precomputed") for estimator in GRAPH_EMBEDDINGS),
         pf.CauchyEmbedding(n_neighbors=None),
         pf.CauchyEmbedding(n_neighbors=None, dissimilarity="precomputed"),
     ],

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from faults import limited, starve
+from helpers.faults import limited, starve
 from typer.testing import CliRunner
 
 import patchfold

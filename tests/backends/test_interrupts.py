@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from loops import needs_loops
+from helpers.loops import needs_loops
 
 PROGRAM = """
 import signal, sys, time

@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from faults import FORKSERVER, fit_bits, largest_pool, starve
+from helpers.faults import FORKSERVER, fit_bits, largest_pool, starve
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info
 

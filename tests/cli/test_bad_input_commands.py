@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from bad_input_commands import COMMANDS, FEATURES, OPTIONS, PLAIN, TITLES
+from helpers.bad_input_commands import COMMANDS, FEATURES, OPTIONS, PLAIN, TITLES
 from typer.main import get_command
 
 import patchfold as pf

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from faults import finish, kill_somewhere
+from helpers.faults import finish, kill_somewhere
 
 import patchfold as pf
 from patchfold.studies.reproduction.records import COLUMNS, read_records

@@ -6,8 +6,9 @@ from functools import partial
 import array_api_strict as strict
 import numpy as np
 import pytest
-import reference
-from conftest import edges_of
+from helpers import reference
+from helpers.comparing import edges_of
+from helpers.estimators import over_graph_embeddings
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -25,8 +26,6 @@ from patchfold.exceptions import DegeneratePatchWarning, SingularPatchError
 from patchfold.neighbors.choice import find_neighbors
 from patchfold.patches.fitting import Patches, fit_patches, mean_variance
 from patchfold.records import EdgeValues
-
-ESTIMATORS = [pf.PatchIsomap, pf.PatchEigenmaps, pf.PatchLLE, pf.CauchyEmbedding]
 
 
 def data(n=30, m=3, seed=0):
@@ -303,7 +302,7 @@ def test_pairs_do_not_depend_on_blocks_or_threads(name, m, n_jobs, monkeypatch):
         np.testing.assert_array_equal(getattr(cut, part), getattr(whole, part))
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@over_graph_embeddings
 @pytest.mark.parametrize("name", DISSIMILARITIES)
 def test_no_bit_of_an_embedding_depends_on_n_jobs(estimator, name, monkeypatch):
     monkeypatch.setattr(threads, "BLOCK_BYTES", 10_000)
@@ -334,7 +333,7 @@ def test_a_callable_that_computes_kl_gives_what_kl_gives(m):
     )
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@over_graph_embeddings
 def test_a_callable_gets_two_batches_of_regularised_patches(estimator):
     X, calls = data(), []
 
@@ -441,7 +440,7 @@ def test_a_callable_must_return_one_number_per_pair(function, name, shape):
     ("value", "text"),
     [(np.nan, "nan"), (np.inf, "inf"), (-0.5, "-0.5"), (-np.inf, "-inf")],
 )
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@over_graph_embeddings
 def test_a_callable_must_return_finite_numbers_that_are_not_negative(
     estimator, value, text
 ):

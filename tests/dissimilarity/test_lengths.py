@@ -5,8 +5,8 @@ from dataclasses import replace
 import array_api_strict as strict
 import numpy as np
 import pytest
-import reference
-from conftest import edges_of
+from helpers import reference
+from helpers.comparing import edges_of
 from scipy.sparse.csgraph import connected_components
 
 import patchfold as pf

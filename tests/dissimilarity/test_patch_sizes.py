@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-import reference
+from helpers import reference
+from helpers.estimators import PATCH_EMBEDDINGS
 from sklearn.base import clone
 
 import patchfold as pf
 from patchfold.backends import threads
 from patchfold.dissimilarity.patch_sizes import sizes_by_curvature, tangent_turning
 from patchfold.neighbors.choice import find_neighbors
-
-ESTIMATORS = [pf.PatchIsomap, pf.PatchEigenmaps, pf.PatchLLE, pf.PatchProjection]
 
 
 def folded(n=1500, seed=0):
@@ -74,7 +73,9 @@ def test_more_curvature_never_means_a_larger_patch():
     assert sizes.min() == 13  # half, as the largest curvature is twice the median
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(
+    "estimator", [e for e in PATCH_EMBEDDINGS if e is not pf.CauchyEmbedding]
+)
 def test_every_estimator_takes_it_and_gives_the_same_bits(estimator, monkeypatch):
     monkeypatch.setattr(threads, "BLOCK_BYTES", 2**16)
     X, _ = folded(300)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import reference_gaussians as reference
+from helpers import reference_gaussians as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bad_input import ESTIMATORS, TABLES
+from helpers.bad_input import TABLES
+from helpers.estimators import ESTIMATORS
 
 PAGE = Path(__file__).parents[2] / "docs" / "bad_input.md"
 

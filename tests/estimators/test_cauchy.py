@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import reference
+from helpers import reference
 from sklearn.datasets import load_digits
 from sklearn.neighbors import NearestNeighbors
 

@@ -5,8 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
-import reference_map as reference
 import scipy.sparse as sp
+from helpers import reference_map as reference
 from scipy.spatial import procrustes
 from scipy.spatial.distance import cdist
 from scipy.stats import ortho_group

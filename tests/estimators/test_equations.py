@@ -7,7 +7,7 @@ all of them zero to rounding (wine), any basis of their space is a solution.
 
 import numpy as np
 import pytest
-import reference
+from helpers import reference
 from sklearn.metrics import silhouette_score
 
 import patchfold as pf

@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from bad_input import ESTIMATORS, X, y
+from helpers.bad_input import X, y
+from helpers.estimators import ESTIMATORS
 
 NAMES = ["a", "b", "c", "d"]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import reference
-from conftest import assert_equal_up_to_sign
+from helpers import reference
+from helpers.comparing import assert_equal_up_to_sign
 
 import patchfold as pf
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from bad_input import ESTIMATORS, SUPERVISED
+from helpers.estimators import ESTIMATORS, SUPERVISED
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist

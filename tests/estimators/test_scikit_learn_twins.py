@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import assert_equal_up_to_sign
+from helpers.comparing import assert_equal_up_to_sign
 from sklearn.manifold import Isomap, LocallyLinearEmbedding, spectral_embedding
 
 import patchfold as pf

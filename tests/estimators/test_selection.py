@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.estimators import over_patch_embeddings
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import KFold
@@ -14,13 +15,6 @@ from patchfold.estimators.selection import CANDIDATES
 from patchfold.metrics import trustworthiness
 
 FOLDS = KFold(3, shuffle=True, random_state=1)
-ESTIMATORS = [
-    pf.PatchIsomap(),
-    pf.PatchEigenmaps(),
-    pf.PatchLLE(),
-    pf.PatchProjection(),
-    pf.CauchyEmbedding(max_iter=5),
-]
 quiet = pytest.mark.filterwarnings("ignore::patchfold.exceptions.PatchfoldWarning")
 
 
@@ -134,9 +128,11 @@ def test_a_matrix_has_no_samples_to_compare_with():
 
 
 @quiet
-@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda m: type(m).__name__)
-def test_auto_is_the_most_trustworthy_of_the_candidates(model, iris):
+@over_patch_embeddings
+def test_auto_is_the_most_trustworthy_of_the_candidates(estimator, iris):
     X, _ = iris
+    few = {"max_iter": 5} if estimator is pf.CauchyEmbedding else {}
+    model = estimator(**few)
     auto = clone(model).set_params(n_neighbors="auto").fit(X)
     scores = {
         m.n_neighbors_: trustworthiness(X, m.embedding_, n_neighbors=10)

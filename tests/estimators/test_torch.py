@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import assert_equal_up_to_sign
+from helpers.comparing import assert_equal_up_to_sign
 from scipy.linalg import subspace_angles
 from sklearn.neighbors import KNeighborsTransformer
 

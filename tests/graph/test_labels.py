@@ -6,19 +6,14 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-import reference
+from helpers import reference
+from helpers.estimators import over_graph_embeddings
 from sklearn.exceptions import DataConversionWarning
 
 import patchfold as pf
 from patchfold.graph.labels import apply_label_rule, encode_labels
 from patchfold.records import EdgeValues
 
-ESTIMATORS = [
-    pf.PatchIsomap,
-    pf.PatchEigenmaps,
-    pf.PatchLLE,
-    pf.CauchyEmbedding,
-]
 JOINED = "ignore::patchfold.exceptions.PatchfoldWarning"
 
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -169,7 +164,7 @@ def gap(left, right):
 
 
 @pytest.mark.parametrize("dissimilarity", ["euclidean", "kl", gap, partial(gap)])
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@over_graph_embeddings
 def test_a_label_rule_without_curvature_is_refused(estimator, dissimilarity):
     model = estimator(n_neighbors=8, dissimilarity=dissimilarity, label_rule="klap")
     with pytest.raises(
@@ -180,7 +175,7 @@ def test_a_label_rule_without_curvature_is_refused(estimator, dissimilarity):
         model.fit(X, Y)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@over_graph_embeddings
 def test_an_estimator_with_a_label_rule_needs_labels(estimator):
     model = estimator(n_neighbors=8, dissimilarity="curvature", label_rule="klap")
     with pytest.raises(
@@ -191,7 +186,7 @@ def test_an_estimator_with_a_label_rule_needs_labels(estimator):
         model.fit(X)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@over_graph_embeddings
 def test_labels_are_not_looked_at_without_a_rule(estimator):
     model = estimator(n_neighbors=8, dissimilarity="curvature")
     plain = model.fit(X).embedding_
@@ -200,7 +195,7 @@ def test_labels_are_not_looked_at_without_a_rule(estimator):
 
 
 @pytest.mark.parametrize("rule", ["klap", "entropic", "within"])
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@over_graph_embeddings
 def test_no_labels_at_all_are_the_rule_without_labels(estimator, rule):
     curved = {"n_neighbors": 8, "dissimilarity": "curvature"}
     plain = estimator(**curved).fit(X)
@@ -256,7 +251,7 @@ def test_labels_change_the_graph():
 
 
 @pytest.mark.parametrize("share", [0.0, 0.4])
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@over_graph_embeddings
 def test_entropic_lengths_follow_the_proposal_of_the_paper(estimator, share):
     y = np.where(np.random.default_rng(2).random(40) < share, -1, Y)
     model = estimator(n_neighbors=6, dissimilarity="kl", label_rule="entropic")
@@ -331,7 +326,7 @@ def test_within_says_that_classes_were_joined():
 
 
 @pytest.mark.filterwarnings(JOINED)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@over_graph_embeddings
 def test_a_class_of_one_sample_is_not_lost(estimator):
     y = Y.copy()
     y[7] = 99
@@ -342,7 +337,7 @@ def test_a_class_of_one_sample_is_not_lost(estimator):
 
 @pytest.mark.filterwarnings(JOINED)
 @pytest.mark.parametrize("rule", ["klap", "entropic", "within"])
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@over_graph_embeddings
 def test_new_samples_are_placed_without_labels(estimator, rule):
     model = estimator(n_neighbors=8, dissimilarity="curvature", label_rule=rule)
     model.fit(X, Y)

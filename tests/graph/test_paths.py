@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import reference
 import scipy.sparse as sp
+from helpers import reference
 from scipy.sparse.csgraph import dijkstra
 
 import patchfold as pf

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.estimators import over_graph_embeddings
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -15,9 +16,6 @@ from sklearn.utils import get_tags
 
 import patchfold as pf
 from patchfold.exceptions import DisconnectedGraphError, DisconnectedGraphWarning
-
-ESTIMATORS = [pf.PatchIsomap, pf.PatchEigenmaps, pf.PatchLLE, pf.CauchyEmbedding]
-over_estimators = pytest.mark.parametrize("estimator", ESTIMATORS)
 
 X = np.random.default_rng(0).normal(size=(50, 3))
 NEW = np.random.default_rng(1).normal(size=(12, 3))
@@ -93,7 +91,7 @@ def test_reconstruction_weights_of_nearly_equal_large_entries_sum_to_one():
     np.testing.assert_allclose(model.weights_.sum(axis=1), 1, rtol=0, atol=1e-12)
 
 
-@over_estimators
+@over_graph_embeddings
 def test_training_rows_of_the_matrix_keep_their_places(estimator):
     model = estimator(n_neighbors=7, dissimilarity="precomputed").fit(D)
     np.testing.assert_allclose(model.transform(D), model.embedding_, atol=1e-12)
@@ -105,7 +103,7 @@ def test_a_matrix_of_similarities_is_told_by_its_diagonal():
         pf.PatchIsomap(dissimilarity="precomputed").fit(similarities)
 
 
-@over_estimators
+@over_graph_embeddings
 def test_the_matrix_is_not_changed(estimator):
     matrix, queries = D.copy(), cdist(NEW, X)
     matrix.flags.writeable = queries.flags.writeable = False
@@ -136,7 +134,7 @@ def test_an_edge_stored_in_one_direction_is_an_edge():
     assert_same_graph(one_way.graph_, features.graph_, rtol=1e-10)
 
 
-@over_estimators
+@over_graph_embeddings
 def test_the_graph_of_another_model_gives_that_graph_again(estimator):
     first = pf.PatchIsomap(n_neighbors=7).fit(X)
     second = estimator(dissimilarity="precomputed").fit(first.graph_)
@@ -152,7 +150,7 @@ def test_an_embedding_of_the_graph_of_a_model_is_that_of_the_model():
         np.testing.assert_allclose(second.embedding_, first.embedding_, atol=1e-9)
 
 
-@over_estimators
+@over_graph_embeddings
 def test_stored_zeros_of_a_sparse_graph_are_edges(estimator):
     twins = X.copy()
     twins[25:] = twins[:25]
@@ -195,7 +193,7 @@ def test_the_number_of_neighbours_does_not_matter_to_a_sparse_graph():
     assert_same_graph(many.graph_, graph)
 
 
-@over_estimators
+@over_graph_embeddings
 def test_sparse_links_of_new_samples_equal_the_dense_row_they_came_from(estimator):
     model = estimator(n_neighbors=7, dissimilarity="precomputed").fit(D)
     queries = cdist(NEW, X)
@@ -206,7 +204,7 @@ def test_sparse_links_of_new_samples_equal_the_dense_row_they_came_from(estimato
     )
 
 
-@over_estimators
+@over_graph_embeddings
 def test_new_samples_may_have_different_numbers_of_links(estimator):
     model = estimator(n_neighbors=7, dissimilarity="precomputed").fit(D)
     queries = cdist(NEW[:3], X)
@@ -218,7 +216,7 @@ def test_new_samples_may_have_different_numbers_of_links(estimator):
     np.testing.assert_allclose(model.transform(ragged), expected, atol=1e-10)
 
 
-@over_estimators
+@over_graph_embeddings
 def test_a_stored_zero_says_that_a_new_sample_is_a_training_sample(estimator):
     model = estimator(n_neighbors=7, dissimilarity="precomputed").fit(D)
     links = nearest_only(D[[4, 31]], 7)
@@ -232,7 +230,7 @@ def test_a_stored_zero_says_that_a_new_sample_is_a_training_sample(estimator):
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-@over_estimators
+@over_graph_embeddings
 def test_a_matrix_that_is_not_square_is_refused(estimator, make):
     with pytest.raises(
         ValueError,
@@ -246,7 +244,7 @@ def test_a_matrix_that_is_not_square_is_refused(estimator, make):
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("factor", [1e160, 1e-160])
-@over_estimators
+@over_graph_embeddings
 def test_what_cannot_be_squared_is_refused(estimator, factor, make):
     model = estimator(dissimilarity="precomputed")
     with pytest.raises(ValueError, match=r"largest dissimilarity in X .* scale X"):
@@ -257,7 +255,7 @@ def test_what_cannot_be_squared_is_refused(estimator, factor, make):
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-@over_estimators
+@over_graph_embeddings
 def test_a_negative_entry_is_refused(estimator, make):
     wrong = D.copy()
     wrong[3, 4] = wrong[4, 3] = -0.25
@@ -318,7 +316,7 @@ def test_an_entry_that_is_no_number_is_refused(value):
         pf.PatchIsomap(dissimilarity="precomputed").fit(wrong)
 
 
-@over_estimators
+@over_graph_embeddings
 def test_a_sparse_graph_in_pieces_is_refused(estimator):
     graph = pf.PatchIsomap(n_neighbors=7).fit(X).graph_
     pieces = sp.block_diag([graph, graph, graph], format="csr")
@@ -342,7 +340,7 @@ def test_a_sparse_graph_without_edges_is_refused():
         pf.PatchIsomap(n_neighbors=2, dissimilarity="precomputed").fit(empty)
 
 
-@over_estimators
+@over_graph_embeddings
 def test_a_dense_matrix_in_pieces_is_joined_by_its_smallest_entry(estimator):
     far = X.copy()
     far[30:] += 8
@@ -381,7 +379,7 @@ def test_queries_need_one_column_per_training_sample():
 
 
 @pytest.mark.parametrize("rule", ["klap", "entropic", "within"])
-@over_estimators
+@over_graph_embeddings
 def test_a_label_rule_needs_samples_not_a_matrix(estimator, rule):
     model = estimator(n_neighbors=7, dissimilarity="precomputed", label_rule=rule)
     with pytest.raises(
@@ -395,7 +393,7 @@ def test_a_label_rule_needs_samples_not_a_matrix(estimator, rule):
 # --- In scikit-learn ------------------------------------------------------------------
 
 
-@over_estimators
+@over_graph_embeddings
 def test_the_pairwise_tag_follows_the_dissimilarity(estimator):
     assert get_tags(estimator(dissimilarity="precomputed")).input_tags.pairwise
     assert get_tags(estimator(dissimilarity="precomputed")).input_tags.sparse
@@ -430,7 +428,7 @@ def test_cross_validation_takes_rows_and_columns_of_the_matrix(model):
     np.testing.assert_array_equal(scores[0], scores[1])
 
 
-@over_estimators
+@over_graph_embeddings
 def test_a_dense_query_after_a_sparse_fit_keeps_the_nearest(estimator):
     graph = pf.PatchIsomap(n_neighbors=7, dissimilarity="euclidean").fit(X).graph_
     model = estimator(n_neighbors=7, dissimilarity="precomputed").fit(graph)

@@ -5,9 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
-import reference
 import scipy.sparse as sp
-from conftest import edges_of
+from helpers import reference
+from helpers.comparing import edges_of
+from helpers.estimators import over_graph_embeddings
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from sklearn.manifold import Isomap
@@ -29,9 +30,6 @@ from patchfold.graph.weights import (
 )
 from patchfold.neighbors.choice import find_neighbors
 from patchfold.records import EdgeList
-
-ESTIMATORS = [pf.PatchIsomap, pf.PatchEigenmaps, pf.PatchLLE, pf.CauchyEmbedding]
-over_estimators = pytest.mark.parametrize("estimator", ESTIMATORS)
 
 
 def relation(text, n):
@@ -193,7 +191,7 @@ def test_geodesics_walk_along_edges_of_length_zero():
     ]
 
 
-@over_estimators
+@over_graph_embeddings
 def test_edges_between_duplicates_stay_stored_in_the_graph(estimator):
     X = np.random.default_rng(2).normal(size=(30, 3))
     X[10:20] = X[:10]
@@ -348,7 +346,7 @@ CLOSED = "groups whose neighbours are all their own (of 25, 19 samples)"
 
 
 @pytest.mark.parametrize("dissimilarity", ["euclidean", "kl", "curvature"])
-@over_estimators
+@over_graph_embeddings
 def test_two_blobs_are_joined_with_a_warning(estimator, dissimilarity):
     X = two_blobs()
     model = estimator(n_neighbors=6, dissimilarity=dissimilarity)
@@ -370,7 +368,7 @@ def test_two_blobs_are_joined_with_a_warning(estimator, dissimilarity):
     assert np.isfinite(model.transform(X + 0.1)).all()
 
 
-@over_estimators
+@over_graph_embeddings
 def test_blobs_are_joined_by_their_closest_pair_and_nothing_else(estimator):
     X = two_blobs()
     model = estimator(n_neighbors=6, dissimilarity="euclidean")
@@ -450,7 +448,7 @@ def test_a_connected_graph_with_closed_groups_is_no_matter_without_directions():
     np.testing.assert_allclose(np.ptp(model.embedding_), 10.2)
 
 
-@over_estimators
+@over_graph_embeddings
 def test_connected_data_are_not_touched(estimator):
     X = np.random.default_rng(9).normal(size=(40, 3))
     model = estimator(n_neighbors=8, dissimilarity="euclidean").fit(X)

@@ -4,11 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import reference
+from helpers import reference
+from helpers.estimators import over_graph_embeddings
+from helpers.loops import needs_loops
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from loops import needs_loops
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
@@ -418,10 +419,7 @@ def test_distances_of_a_transformer_are_measured_again():
     assert (found.distances == exact.distances).all()
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [pf.PatchIsomap, pf.PatchEigenmaps, pf.PatchLLE, pf.CauchyEmbedding],
-)
+@over_graph_embeddings
 @pytest.mark.parametrize(
     "algorithm", [KNeighborsTransformer(), EveryPair()], ids=["knn", "every_pair"]
 )

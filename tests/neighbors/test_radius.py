@@ -4,9 +4,9 @@ import re
 
 import numpy as np
 import pytest
-import reference
-import reference_gaussians
-from conftest import assert_equal_up_to_sign
+from helpers import reference, reference_gaussians
+from helpers.comparing import assert_equal_up_to_sign
+from helpers.estimators import PATCH_EMBEDDINGS, over_patch_embeddings
 from sklearn.datasets import make_swiss_roll
 from sklearn.manifold import Isomap, LocallyLinearEmbedding
 from sklearn.neighbors import KNeighborsTransformer
@@ -24,14 +24,6 @@ from patchfold.exceptions import (
 from patchfold.neighbors.radius import add_nearest, search_within
 from patchfold.patches.fitting import fit_patches, mean_variance
 
-ESTIMATORS = [
-    pf.PatchIsomap,
-    pf.PatchEigenmaps,
-    pf.PatchLLE,
-    pf.CauchyEmbedding,
-    pf.PatchProjection,
-]
-over_estimators = pytest.mark.parametrize("estimator", ESTIMATORS)
 hard = pytest.mark.filterwarnings("ignore::patchfold.exceptions.PatchfoldWarning")
 """On wine some samples are far from all others; what is said of it is tested apart."""
 
@@ -222,7 +214,7 @@ def test_duplicates_alone_in_reach_have_no_shape():
 # --- Every estimator ------------------------------------------------------------------
 
 
-@over_estimators
+@over_patch_embeddings
 @pytest.mark.parametrize("dissimilarity", ["kl", "euclidean"])
 def test_training_samples_return_and_new_ones_land_near(estimator, dissimilarity, roll):
     model = by_radius(estimator, 5.0, dissimilarity=dissimilarity).fit(roll)
@@ -232,7 +224,7 @@ def test_training_samples_return_and_new_ones_land_near(estimator, dissimilarity
     assert np.median(gap) < 0.1 * np.linalg.norm(model.embedding_.std(axis=0))
 
 
-@over_estimators
+@over_patch_embeddings
 @hard
 def test_threads_do_not_change_a_bit(estimator, wine, monkeypatch):
     monkeypatch.setattr(threads, "BLOCK_BYTES", 2**15)
@@ -271,7 +263,7 @@ def with_outliers():
     return X
 
 
-@over_estimators
+@over_patch_embeddings
 @pytest.mark.filterwarnings("ignore::patchfold.exceptions.VanishingWeightsWarning")
 def test_isolated_samples_are_named_by_index(estimator):
     message = re.escape(
@@ -343,7 +335,7 @@ def test_a_matrix_without_any_pair_in_reach_is_an_error():
 # --- Bad combinations -----------------------------------------------------------------
 
 
-@over_estimators
+@over_patch_embeddings
 def test_number_and_radius_exclude_each_other(estimator, roll):
     with pytest.raises(
         ValueError,
@@ -352,7 +344,9 @@ def test_number_and_radius_exclude_each_other(estimator, roll):
         estimator(n_neighbors=7, radius=2.0).fit(roll)
 
 
-@pytest.mark.parametrize("estimator", [e for e in ESTIMATORS if "Cauchy" not in str(e)])
+@pytest.mark.parametrize(
+    "estimator", [e for e in PATCH_EMBEDDINGS if e is not pf.CauchyEmbedding]
+)
 def test_one_of_them_is_needed(estimator, roll):
     with pytest.raises(ValueError, match="has neither n_neighbors nor radius"):
         estimator(n_neighbors=None).fit(roll)

@@ -5,7 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
-import reference
+from helpers import reference
+from helpers.estimators import over_graph_embeddings
 
 import patchfold as pf
 from patchfold.backends import threads
@@ -22,9 +23,6 @@ from patchfold.patches.fitting import (
     fit_patches,
     mean_variance,
 )
-
-ESTIMATORS = [pf.PatchIsomap, pf.PatchEigenmaps, pf.PatchLLE, pf.CauchyEmbedding]
-over_estimators = pytest.mark.parametrize("estimator", ESTIMATORS)
 
 
 def data(n=30, m=3, seed=0):
@@ -215,7 +213,7 @@ def test_one_duplicate_too_few_gives_no_warning():
     assert (np.trace(patches.covariance, axis1=1, axis2=2) > 0).all()
 
 
-@over_estimators
+@over_graph_embeddings
 def test_the_warning_names_the_samples_of_the_fit(estimator):
     X = np.repeat(data(n=8), 4, axis=0)
     model = estimator(n_neighbors=3, dissimilarity="kl")
@@ -234,7 +232,7 @@ def test_the_warning_names_the_samples_of_the_fit(estimator):
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e6])
 @pytest.mark.parametrize("dissimilarity", ["euclidean", "kl", "curvature"])
-@over_estimators
+@over_graph_embeddings
 def test_constant_samples_can_be_embedded(estimator, dissimilarity, value):
     X = np.full((12, 3), value)
     model = estimator(n_neighbors=5, dissimilarity=dissimilarity)
@@ -313,7 +311,7 @@ def test_singularity_does_not_depend_on_the_unit_of_the_data(unit):
         check_invertible(flat)
 
 
-@over_estimators
+@over_graph_embeddings
 def test_an_estimator_refuses_singular_patches(estimator):
     model = estimator(n_neighbors=12, dissimilarity="kl", shrinkage=0, ridge=0)
     X = data()
@@ -336,7 +334,7 @@ def test_curvature_wants_no_inverse():
 # --- Training samples as new samples --------------------------------------------------
 
 
-@over_estimators
+@over_graph_embeddings
 def test_training_samples_keep_their_places_where_copies_would_make_flat_patches(
     estimator,
 ):
@@ -351,7 +349,7 @@ def test_training_samples_keep_their_places_where_copies_would_make_flat_patches
     np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-12)
 
 
-@over_estimators
+@over_graph_embeddings
 def test_training_samples_keep_their_places_without_a_warning(estimator):
     # Four copies and K = 4: no patch is degenerate, but with its centre twice one is.
     X = with_copies(3, copies=4)

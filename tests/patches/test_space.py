@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import reference
+from helpers import reference
 from numpy.testing import assert_allclose
 
 import patchfold as pf

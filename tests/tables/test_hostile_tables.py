@@ -11,14 +11,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from faults import limited
+from helpers.faults import limited
 from typer.testing import CliRunner
 
 from patchfold.cli import app
 from patchfold.tables import choose_columns, read_source, read_table
 from patchfold.tables.delimited import MAX_COLUMNS
 
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = Path(__file__).parents[1] / "helpers" / "corpus"
 
 HEAD = "@relation r\n@attribute a real\n"
 

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import assert_equal_up_to_sign
+from helpers.comparing import assert_equal_up_to_sign
 from sklearn.base import clone
 from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_limits

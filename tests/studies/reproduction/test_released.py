@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import assert_equal_up_to_sign
+from helpers.comparing import assert_equal_up_to_sign
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import scale
 

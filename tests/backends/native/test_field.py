@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from loops import needs_loops
+from helpers.loops import needs_loops
 
 import patchfold as pf
 from patchfold.backends.native import field as native

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-import reference
+from helpers import reference
 from scipy.spatial.distance import cdist
 
 import patchfold as pf

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import edges_of
+from helpers.comparing import edges_of
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from patchfold.backends import homes

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from loops import needs_loops
+from helpers.loops import needs_loops
 
 from patchfold.backends.native.search import Homes, group_samples, search_cells
 

@@ -18,7 +18,7 @@ FORKSERVER = multiprocessing.get_context("forkserver")
 
 FORKSERVER.set_forkserver_preload(
     [
-        "faults",
+        "helpers.faults",
         "pandas",
         "matplotlib.figure",
         "patchfold.cli",

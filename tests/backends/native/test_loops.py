@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from loops import needs_loops
+from helpers.loops import needs_loops
 
 import patchfold as pf
 from patchfold.backends.native import edges as native_edges

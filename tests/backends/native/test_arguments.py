@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from loops import needs_loops
+from helpers.loops import needs_loops
 
 from patchfold.backends.native import edges as native_edges
 from patchfold.backends.native import loops as native

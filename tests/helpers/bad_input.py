@@ -16,25 +16,12 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
-import patchfold as pf
+from helpers.estimators import ESTIMATORS, SUPERVISED
 
 try:
     import polars as pl
 except ImportError:  # then its cases are skipped
     pl = None
-
-ESTIMATORS: dict[str, Callable[..., Any]] = {
-    "PatchIsomap": pf.PatchIsomap,
-    "PatchEigenmaps": pf.PatchEigenmaps,
-    "klap": pf.klap,
-    "PatchLLE": pf.PatchLLE,
-    "CauchyEmbedding": pf.CauchyEmbedding,
-    "PatchProjection": pf.PatchProjection,
-    "PatchPosterior": pf.PatchPosterior,
-    "CauchyMap": pf.CauchyMap,
-}
-SUPERVISED = ("klap", "PatchPosterior", "CauchyMap")
-"""Those that read `y`; the others ignore it."""
 
 GRAPHS = tuple(name for name in ESTIMATORS if name != "PatchPosterior")
 

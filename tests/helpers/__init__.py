@@ -1,0 +1,1 @@
+"""What several tests use: literal versions, lists of estimators, faults, old files."""
