@@ -67,8 +67,8 @@ def test_threads_start_no_threads_of_their_own():
     def work(block):
         return map_blocks(lambda inner: threading.get_ident(), 8, 0, 4, step=1)
 
-    for threads in map_blocks(work, 8, 0, 2, step=1):
-        assert len(set(threads)) == 1
+    found = map_blocks(work, 8, 0, 2, step=1)
+    assert [len(set(threads)) for threads in found] == [1] * 8
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux pins processes")

@@ -99,6 +99,7 @@ def test_columns_are_encoded_by_the_training_part_alone():
     y = np.repeat([0, 1], 20)
     columns = choose_columns(frame)
     plain = make_splits(make_encoder(columns), columns.features, y, 4)
+    assert len(plain) == 4
     for split in plain:
         assert split.train.mean() == pytest.approx(0, abs=1e-12)
         assert split.train.std() == pytest.approx(1)

@@ -114,7 +114,9 @@ def test_the_patch_of_a_query_has_the_size_of_its_nearest_samples():
 def test_a_sweep_equals_separate_fits():
     X, _ = folded(300)
     model = pf.PatchIsomap(adaptive_patches=True)
-    for fitted in pf.fit_sweep(model, X, n_neighbors=[10, 25]):
+    swept = list(pf.fit_sweep(model, X, n_neighbors=[10, 25]))
+    assert sorted(fitted.n_neighbors_ for fitted in swept) == [10, 25]
+    for fitted in swept:
         alone = clone(model).set_params(n_neighbors=fitted.n_neighbors_).fit(X)
         np.testing.assert_array_equal(fitted.patch_sizes_, alone.patch_sizes_)
         np.testing.assert_array_equal(fitted.embedding_, alone.embedding_)

@@ -412,6 +412,7 @@ def test_an_explanation_adds_up_to_the_posterior(raw_wine, fitted):
 def test_an_explanation_names_the_rows_of_every_patch(raw_wine, fitted):
     X, y = raw_wine
     told = fitted.explain(X[[1]])
+    assert len(told.patches["rank"]) == 3
     for c, rows in enumerate(told.patches["rank"]):
         assert rows.shape == (15,)
         assert (y[::2][rows] == c).all()

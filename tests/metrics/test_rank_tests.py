@@ -243,8 +243,13 @@ def test_diagram_makes_its_own_figure(scores):
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("Agg")
     axes = plot_critical_difference(scores)
-    axes.figure.canvas.draw()
-    plt.close(axes.figure)
+    try:
+        assert plt.figure(axes.figure.number) is axes.figure
+        axes.figure.canvas.draw()
+        drawn = np.asarray(axes.figure.canvas.buffer_rgba())
+        assert drawn.min() < drawn.max()
+    finally:
+        plt.close(axes.figure)
 
 
 # The papers' own p-values

@@ -295,11 +295,15 @@ def test_shrinkage_alone_leaves_only_identical_points_singular(m):
 )
 def test_shrinkage_or_ridge_makes_flat_patches_invertible(options):
     for X in (line_and_cloud(), data(m=6)):
-        check_invertible(patches_of(X, 4, **options))
+        patches = patches_of(X, 4, **options)
+        check_invertible(patches)
+        assert np.linalg.eigvalsh(patches.covariance).min() > 0
 
 
 def test_enough_points_need_no_regularisation():
-    check_invertible(patches_of(data(), 4, shrinkage=0.0, ridge=0.0))
+    patches = patches_of(data(), 4, shrinkage=0.0, ridge=0.0)
+    check_invertible(patches)
+    assert np.linalg.eigvalsh(patches.covariance).min() > 0
 
 
 @pytest.mark.parametrize("unit", [1e-60, 1e60])

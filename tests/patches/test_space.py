@@ -120,9 +120,11 @@ def test_identical_samples_stay_identical(wide):
 
 def test_a_sweep_is_separate_fits(wide):
     model = pf.PatchLLE()
-    for swept in pf.fit_sweep(model, wide, n_neighbors=[4, 7]):
-        alone = pf.PatchLLE(n_neighbors=swept.n_neighbors_).fit(wide)
-        assert_allclose(swept.graph_.data, alone.graph_.data, rtol=1e-10)
+    swept = list(pf.fit_sweep(model, wide, n_neighbors=[4, 7]))
+    assert sorted(fitted.n_neighbors_ for fitted in swept) == [4, 7]
+    for fitted in swept:
+        alone = pf.PatchLLE(n_neighbors=fitted.n_neighbors_).fit(wide)
+        assert_allclose(fitted.graph_.data, alone.graph_.data, rtol=1e-10)
 
 
 def test_a_saved_model_places_new_samples(wide, tmp_path):

@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -51,7 +50,8 @@ def test_makes_new_axes_without_any():
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("Agg")
     ax = plot_embedding(POINTS)
-    assert isinstance(ax, Axes)
+    assert ax.figure.axes == [ax]
+    assert np.allclose(drawn(ax)[0], POINTS[:, :2])
     plt.close(ax.figure)
 
 

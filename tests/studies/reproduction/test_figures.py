@@ -126,7 +126,9 @@ def test_vehicle_agrees_with_print(papers_folder, monkeypatch):
     monkeypatch.setenv("PATCHFOLD_DATA", str(papers_folder))
     shown = (Shown("ISOMAP"), Shown("KLAP", "released", 0.75))
     place = ("klap", "1", "silhouette", "vehicle")
-    for panel in show_classes(*place, shown, published_numbers()):
+    panels = list(show_classes(*place, shown, published_numbers()))
+    assert len(panels) == 2
+    for panel in panels:
         printed = panel.printed["silhouette"]
         assert panel.facts["silhouette"] == pytest.approx(printed, abs=0.01)
 
