@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from functools import partial
 from pathlib import Path
 
 # Read by SciPy when it is imported: without it one of scikit-learn's checks is skipped.
@@ -92,3 +93,16 @@ def iris():
 def in_arrays(monkeypatch):
     """Return what takes the loops in C away for the rest of a test."""
     return lambda: monkeypatch.setattr("patchfold.backends.native.loops._loops", None)
+
+
+@pytest.fixture
+def cut_blocks(monkeypatch):
+    """Return what sets the bytes of a block of work, for the rest of a test."""
+    return partial(monkeypatch.setattr, "patchfold.backends.threads.BLOCK_BYTES")
+
+
+@pytest.fixture
+def set_memory(monkeypatch):
+    """Return what sets the bytes of memory that the machine has, for a test."""
+    name = "patchfold.backends.memory.physical_memory"
+    return lambda n_bytes: monkeypatch.setattr(name, lambda: n_bytes)

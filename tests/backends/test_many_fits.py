@@ -17,7 +17,6 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info
 
 import patchfold as pf
-from patchfold.backends import threads as threads_module
 from patchfold.cli._shared import describe
 from patchfold.neighbors.choice import find_neighbors
 
@@ -142,8 +141,8 @@ class TestThreads:
         return most[0]
 
     @pytest.mark.parametrize("n_jobs", [1, 2, 3])
-    def test_a_fit_takes_no_more_threads_than_n_jobs(self, n_jobs, wine, monkeypatch):
-        monkeypatch.setattr(threads_module, "BLOCK_BYTES", 2**14)  # many blocks
+    def test_a_fit_takes_no_more_threads_than_n_jobs(self, n_jobs, wine, cut_blocks):
+        cut_blocks(2**14)  # many blocks
         pf.isomap_kl(n_jobs=2).fit(wine[0])
         before = threading.active_count() + 1  # and the watcher
         most = self.count_threads(lambda: pf.isomap_kl(n_jobs=n_jobs).fit(wine[0]))

@@ -9,8 +9,8 @@ from patchfold.exceptions import MemoryBudgetError
 
 
 @pytest.fixture
-def small_machine(monkeypatch):
-    monkeypatch.setattr(memory, "physical_memory", lambda: 2**20)
+def small_machine(set_memory):
+    set_memory(2**20)
 
 
 X = np.random.default_rng(0).normal(size=(300, 4))

@@ -13,7 +13,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import patchfold as pf
-from patchfold.backends import threads
 from patchfold.dissimilarity.kl import (
     compare_euclidean,
     compare_kl,
@@ -288,7 +287,7 @@ def test_euclidean_compares_the_centres():
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
 @pytest.mark.parametrize("name", DISSIMILARITIES)
 @pytest.mark.parametrize("m", [3, 12])
-def test_pairs_do_not_depend_on_blocks_or_threads(name, m, n_jobs, monkeypatch):
+def test_pairs_do_not_depend_on_blocks_or_threads(name, m, n_jobs, cut_blocks):
     X = data(m=m)
     indices = find_neighbors(X, 6).indices
     pairs = edges_of(indices)
@@ -296,7 +295,7 @@ def test_pairs_do_not_depend_on_blocks_or_threads(name, m, n_jobs, monkeypatch):
     described = row.describe(fit_patches(X, X, indices, **options_of(row)))
     ends = pairs.source, pairs.target
     whole = compare_pairs(row, described, described, *ends)
-    monkeypatch.setattr(threads, "BLOCK_BYTES", 10_000)
+    cut_blocks(10_000)
     cut = compare_pairs(row, described, described, *ends, n_jobs=n_jobs)
     for part in ("label_free", "within", "between"):
         np.testing.assert_array_equal(getattr(cut, part), getattr(whole, part))
@@ -304,8 +303,8 @@ def test_pairs_do_not_depend_on_blocks_or_threads(name, m, n_jobs, monkeypatch):
 
 @over_graph_embeddings
 @pytest.mark.parametrize("name", DISSIMILARITIES)
-def test_no_bit_of_an_embedding_depends_on_n_jobs(estimator, name, monkeypatch):
-    monkeypatch.setattr(threads, "BLOCK_BYTES", 10_000)
+def test_no_bit_of_an_embedding_depends_on_n_jobs(estimator, name, cut_blocks):
+    cut_blocks(10_000)
     X = data(n=50)
     alone = estimator(n_neighbors=8, dissimilarity=name, n_jobs=1).fit(X[:40])
     many = estimator(n_neighbors=8, dissimilarity=name, n_jobs=3).fit(X[:40])

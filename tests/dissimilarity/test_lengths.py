@@ -10,7 +10,6 @@ from helpers.comparing import edges_of
 from scipy.sparse.csgraph import connected_components
 
 import patchfold as pf
-from patchfold.backends import threads
 from patchfold.backends.native import edges as native_edges
 from patchfold.backends.ranking import nearest_first
 from patchfold.dissimilarity import lengths
@@ -58,7 +57,7 @@ DEGENERATE = "ignore::patchfold.exceptions.DegeneratePatchWarning"
 @pytest.mark.parametrize("by_tables", [False, True])
 @over_clouds
 def test_all_pairs_at_once_equal_pair_by_pair(
-    make, by_tables, small_blocks, monkeypatch
+    make, by_tables, small_blocks, monkeypatch, cut_blocks
 ):
     X = make()
     indices = find_neighbors(X, 30).indices
@@ -69,7 +68,7 @@ def test_all_pairs_at_once_equal_pair_by_pair(
     one_by_one = replace(CURVATURE, compare_all=None)
     expected = compare_pairs(one_by_one, described, described, *ends)
     if small_blocks:
-        monkeypatch.setattr(threads, "BLOCK_BYTES", 10_000)
+        cut_blocks(10_000)
         monkeypatch.setattr(lengths, "PAIRS", 7)
     at_once = replace(CURVATURE, compare_most=None) if by_tables else CURVATURE
     found = compare_pairs(at_once, described, described, *ends, n_jobs=2)
@@ -196,8 +195,8 @@ def test_long_rows_of_ties_are_in_the_order_of_a_stable_sort(n):
 
 
 @pytest.mark.filterwarnings("ignore::patchfold.exceptions.VanishingWeightsWarning")
-def test_klap_does_not_depend_on_threads(monkeypatch):
-    monkeypatch.setattr(threads, "BLOCK_BYTES", 10_000)
+def test_klap_does_not_depend_on_threads(cut_blocks):
+    cut_blocks(10_000)
     X = cloud(n=90)
     y = (X[:, 0] > 0).astype(int)
     alone, together = (pf.klap(n_jobs=jobs).fit(X, y) for jobs in (1, 2))

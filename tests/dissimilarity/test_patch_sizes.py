@@ -7,7 +7,6 @@ from helpers.estimators import PATCH_EMBEDDINGS
 from sklearn.base import clone
 
 import patchfold as pf
-from patchfold.backends import threads
 from patchfold.dissimilarity.patch_sizes import sizes_by_curvature, tangent_turning
 from patchfold.neighbors.choice import find_neighbors
 
@@ -76,8 +75,8 @@ def test_more_curvature_never_means_a_larger_patch():
 @pytest.mark.parametrize(
     "estimator", [e for e in PATCH_EMBEDDINGS if e is not pf.CauchyEmbedding]
 )
-def test_every_estimator_takes_it_and_gives_the_same_bits(estimator, monkeypatch):
-    monkeypatch.setattr(threads, "BLOCK_BYTES", 2**16)
+def test_every_estimator_takes_it_and_gives_the_same_bits(estimator, cut_blocks):
+    cut_blocks(2**16)
     X, _ = folded(300)
     models = [
         estimator(adaptive_patches=True, n_jobs=n_jobs).fit(X) for n_jobs in (1, 3, 1)

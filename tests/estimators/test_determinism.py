@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import patchfold as pf
-from patchfold.backends import threads as threads_module
 
 MODELS = {
     "isomap_kl": pf.isomap_kl,
@@ -21,8 +20,8 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.filterwarnings("ignore::patchfold.exceptions.DisconnectedGraphWarning")
-def test_any_number_of_threads_gives_the_same_bits(name, wine, monkeypatch):
-    monkeypatch.setattr(threads_module, "BLOCK_BYTES", 2**15)  # many blocks
+def test_any_number_of_threads_gives_the_same_bits(name, wine, cut_blocks):
+    cut_blocks(2**15)  # many blocks
     X, y = wine
     alone = MODELS[name](n_jobs=1).fit(X[:150], y[:150])
     for n_jobs in (None, 2, 5):

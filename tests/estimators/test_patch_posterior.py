@@ -16,7 +16,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import patchfold as pf
-from patchfold.backends import threads
 from patchfold.exceptions import LabelBlendWarning
 from patchfold.posterior.plotting import plot_explanation
 from patchfold.posterior.scores import SCORES
@@ -343,8 +342,8 @@ def test_more_features_than_samples():
     assert model.score(X[1::2], y[1::2]) > 0.9
 
 
-def test_any_number_of_threads_gives_the_same_bits(raw_wine, monkeypatch):
-    monkeypatch.setattr(threads, "BLOCK_BYTES", 2**15)
+def test_any_number_of_threads_gives_the_same_bits(raw_wine, cut_blocks):
+    cut_blocks(2**15)
     X, y = raw_wine
     alone = pf.PatchPosterior(n_jobs=1).fit(X[::2], y[::2])
     model = pf.PatchPosterior(n_jobs=3).fit(X[::2], y[::2])

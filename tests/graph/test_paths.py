@@ -7,7 +7,6 @@ from helpers import reference
 from scipy.sparse.csgraph import dijkstra
 
 import patchfold as pf
-from patchfold.backends import threads
 from patchfold.graph import paths as module
 from patchfold.graph.paths import geodesics
 
@@ -67,10 +66,10 @@ def test_an_order_for_the_memory_changes_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
-def test_blocks_and_threads_do_not_change_a_bit(n_jobs, monkeypatch):
+def test_blocks_and_threads_do_not_change_a_bit(n_jobs, cut_blocks):
     graph = GRAPHS["random"]
     whole = geodesics(graph)
-    monkeypatch.setattr(threads, "BLOCK_BYTES", 20_000)
+    cut_blocks(20_000)
     np.testing.assert_array_equal(geodesics(graph, n_jobs=n_jobs), whole)
 
 

@@ -16,7 +16,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import patchfold as pf
-from patchfold.backends import threads
 from patchfold.exceptions import DisconnectedGraphWarning, VanishingWeightsWarning
 from patchfold.graph import connectivity
 from patchfold.graph.connectivity import closed_components, weak_components
@@ -240,11 +239,11 @@ def test_geodesics_equal_floyd_and_warshall():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
-def test_geodesics_do_not_depend_on_blocks_or_threads(n_jobs, monkeypatch):
+def test_geodesics_do_not_depend_on_blocks_or_threads(n_jobs, cut_blocks):
     X = np.random.default_rng(5).normal(size=(40, 2))
     graph = edge_list(reference.euclidean_lengths(X, 5), 40).to_csr()
     whole = geodesics(graph)
-    monkeypatch.setattr(threads, "BLOCK_BYTES", 2_000)
+    cut_blocks(2_000)
     assert (geodesics(graph, n_jobs=n_jobs) == whole).all()
 
 

@@ -16,7 +16,6 @@ from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 from sklearn.preprocessing import scale
 
 import patchfold as pf
-from patchfold.backends import threads
 from patchfold.exceptions import NeighborCountWarning
 from patchfold.graph.connectivity import closest_pairs
 from patchfold.neighbors import distinct
@@ -91,9 +90,9 @@ over_hard_data = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def small_blocks(monkeypatch):
+def small_blocks(cut_blocks):
     """Cut the work into many blocks, as large data would."""
-    monkeypatch.setattr(threads, "BLOCK_BYTES", 20_000)
+    cut_blocks(20_000)
 
 
 def query_reference(queries, X, k):
@@ -208,9 +207,9 @@ def test_auto_and_exact_are_the_same_search(name):
 
 @over_hard_data
 @pytest.mark.usefixtures("small_blocks")
-def test_cutting_the_samples_into_blocks_changes_nothing(X, monkeypatch):
+def test_cutting_the_samples_into_blocks_changes_nothing(X, cut_blocks):
     cut = find_neighbors(X, 7)
-    monkeypatch.setattr(threads, "BLOCK_BYTES", 10**9)
+    cut_blocks(10**9)
     whole = find_neighbors(X, 7)
     assert (cut.indices == whole.indices).all()
     assert (cut.distances == whole.distances).all()
@@ -517,8 +516,8 @@ def squared_distances(X):
     [random_points(), grid(), far_from_the_origin(), tiny_clusters_far_apart()],
     ids=["random", "grid", "far", "clusters"],
 )
-def test_closest_pairs_equal_brute_force(X, block_bytes, monkeypatch):
-    monkeypatch.setattr(threads, "BLOCK_BYTES", block_bytes)
+def test_closest_pairs_equal_brute_force(X, block_bytes, cut_blocks):
+    cut_blocks(block_bytes)
     rng = np.random.default_rng(10)
     D = squared_distances(X)
     for n_groups in (2, 5):

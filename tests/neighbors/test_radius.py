@@ -12,7 +12,7 @@ from sklearn.manifold import Isomap, LocallyLinearEmbedding
 from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
-from patchfold.backends import memory, threads
+from patchfold.backends import memory
 from patchfold.dissimilarity.lengths import compare_pairs
 from patchfold.dissimilarity.table import DISSIMILARITIES, get_dissimilarity
 from patchfold.exceptions import (
@@ -48,8 +48,8 @@ def cloud():
 
 
 @pytest.mark.parametrize("radius", [0.3, 1.5, 2.5, 100.0])
-def test_neighbours_are_all_within_the_radius_nearest_first(cloud, radius, monkeypatch):
-    monkeypatch.setattr(threads, "BLOCK_BYTES", 2**15)
+def test_neighbours_are_all_within_the_radius_nearest_first(cloud, radius, cut_blocks):
+    cut_blocks(2**15)
     near = search_within(cloud, cloud, radius, own=np.arange(60), n_jobs=2)
     expected = reference.neighbors_within(cloud, radius)
     rows = np.split(near.indices, near.pointer[1:-1])
@@ -226,8 +226,8 @@ def test_training_samples_return_and_new_ones_land_near(estimator, dissimilarity
 
 @over_patch_embeddings
 @hard
-def test_threads_do_not_change_a_bit(estimator, wine, monkeypatch):
-    monkeypatch.setattr(threads, "BLOCK_BYTES", 2**15)
+def test_threads_do_not_change_a_bit(estimator, wine, cut_blocks):
+    cut_blocks(2**15)
     X, _ = wine
     models = [
         by_radius(estimator, 4.0, dissimilarity="kl", n_jobs=n_jobs).fit(X[:150])
@@ -365,9 +365,9 @@ def test_a_choice_of_number_does_not_go_with_a_radius(roll):
         pf.select_n_neighbors(model, roll, candidates=[5, 10])
 
 
-def test_a_radius_too_wide_for_the_memory_is_refused_before_the_search(monkeypatch):
+def test_a_radius_too_wide_for_the_memory_is_refused_before_the_search(set_memory):
     X = np.random.default_rng(0).uniform(size=(3000, 2))
-    monkeypatch.setattr(memory, "physical_memory", lambda: 10**9)
+    set_memory(10**9)
     with pytest.raises(
         MemoryBudgetError, match=r"with 3000 neighbours .* Lower radius"
     ):
@@ -422,15 +422,15 @@ def test_who_is_isolated_by_the_radius_is_named_under_a_label_rule_too():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_one_crowded_place_that_makes_all_patches_large_is_refused(monkeypatch):
+def test_one_crowded_place_that_makes_all_patches_large_is_refused(set_memory):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 40)) * 3
     X[:60] = X[0] + rng.normal(size=(60, 40)) / 100
     model = pf.PatchEigenmaps(n_neighbors=None, radius=1.0)
-    monkeypatch.setattr(memory, "physical_memory", lambda: 8e6)
+    set_memory(8e6)
     with pytest.raises(memory.MemoryBudgetError, match="radius"):
         model.fit(X)
-    monkeypatch.setattr(memory, "physical_memory", lambda: 2e9)
+    set_memory(2e9)
     model.fit(X)
 
 

@@ -9,7 +9,6 @@ from helpers import reference
 from helpers.estimators import over_graph_embeddings
 
 import patchfold as pf
-from patchfold.backends import threads
 from patchfold.exceptions import (
     DegeneratePatchWarning,
     DisconnectedGraphWarning,
@@ -136,10 +135,10 @@ def test_taking_patches_takes_every_part_of_them(m):
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
 @pytest.mark.parametrize("m", [3, 12])
-def test_patches_do_not_depend_on_blocks_or_threads(m, n_jobs, monkeypatch):
+def test_patches_do_not_depend_on_blocks_or_threads(m, n_jobs, cut_blocks):
     X = data(m=m)
     whole = patches_of(X, 6)
-    monkeypatch.setattr(threads, "BLOCK_BYTES", 8_000)
+    cut_blocks(8_000)
     cut = patches_of(X, 6, n_jobs=n_jobs)
     np.testing.assert_array_equal(cut.mean, whole.mean)
     np.testing.assert_array_equal(cut.covariance, whole.covariance)
