@@ -51,7 +51,7 @@ SECONDS = 20.0
 PATIENCE = 600.0
 """Most time until a child tells of the next case, on a machine that is busy."""
 
-OLD_FILES = Path(__file__).parents[1] / "tests" / "helpers" / "model_files_1.zip"
+OLD_FILES = Path(__file__).parents[1] / "tests/tables/models/model_files_1.zip"
 """Files of format 1."""
 
 MEMORY = 6 * 2**30

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 import patchfold as pf
 from patchfold.tables.models.saving import save_model
 
-HELPERS = Path(__file__).parents[2] / "helpers"
+HERE = Path(__file__).parent
 X = np.random.default_rng(0).normal(size=(40, 3))
 QUERIES = [[0.1, 0.2, 0.3], [1.0, -1.0, 0.0]]
 
@@ -412,7 +412,7 @@ def outcomes(tmp_path_factory):
         "landmarks": saved(pf.PatchIsomap(n_landmarks=9).fit(X), path),
         "seeded": saved(pf.PatchIsomap(random_state=seed).fit(X), path),
     }
-    with zipfile.ZipFile(HELPERS / "model_files_1.zip") as archive:
+    with zipfile.ZipFile(HERE / "model_files_1.zip") as archive:
         for name in ("elap", "embed_one_hot"):
             bases[f"old {name}"] = archive.read(f"{name}.skops")
     for name, (base, change, _) in ATTACKS.items():
@@ -425,7 +425,7 @@ def outcomes(tmp_path_factory):
         ):
             file.write(folder / f"{name}.skops")
     done = subprocess.run(
-        [sys.executable, HELPERS / "model_attacks.py", folder],
+        [sys.executable, HERE / "model_attacks.py", folder],
         capture_output=True,
         text=True,
         timeout=600,

@@ -21,7 +21,7 @@ from patchfold.tables import match_columns
 from patchfold.tables.embedding import embed_table, place_table
 from patchfold.tables.models.saving import ModelFileError, about_model
 
-OLD_FILES = Path(__file__).parents[2] / "helpers" / "model_files_1.zip"
+OLD_FILES = Path(__file__).with_name("model_files_1.zip")
 TABLES = {
     "numbers": ["size", "width"],
     "categories": ["hue", "shape"],

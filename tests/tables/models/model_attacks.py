@@ -1,6 +1,6 @@
 """Load model files, each in a process of its own, and say how that ended.
 
-    python tests/helpers/model_attacks.py FOLDER
+    python tests/tables/models/model_attacks.py FOLDER
 
 Prints a JSON object: for every file a sentence that begins with "finite", "refused",
 "error" (of the query), "FAILED" or "signal".
