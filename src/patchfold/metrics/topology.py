@@ -155,12 +155,7 @@ def continuity(X: Any, embedding: Any, *, n_neighbors: int = 5) -> float:
 def _check_pair(
     X: Any, embedding: Any, n_neighbors: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    X, embedding = check_points(X, "X"), check_points(embedding, "embedding")
-    if len(embedding) != len(X):
-        raise ValueError(
-            f"embedding must have one row for each of the {len(X)} rows of X. Got "
-            f"{len(embedding)} rows instead."
-        )
+    X, embedding = check_rows(X, embedding)
     if not 0 < n_neighbors < len(X) / 2:
         raise ValueError(
             f"n_neighbors must be at least 1 and less than half of the {len(X)} "
@@ -192,6 +187,17 @@ def _ranks(X: np.ndarray, samples: np.ndarray) -> np.ndarray:
         before[index[: len(rows)], :, rows] = False
         rank[rows] = 1 + before.sum(axis=2)
     return rank
+
+
+def check_rows(X: Any, embedding: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return samples and their picture as matrices with equally many rows."""
+    X, embedding = check_points(X, "X"), check_points(embedding, "embedding")
+    if len(embedding) != len(X):
+        raise ValueError(
+            f"embedding must have one row for each of the {len(X)} rows of X. Got "
+            f"{len(embedding)} rows instead."
+        )
+    return X, embedding
 
 
 def check_points(points: Any, name: str) -> np.ndarray:
