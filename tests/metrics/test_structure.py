@@ -110,7 +110,7 @@ def test_bad_input_is_named(score, pair):
 def test_bad_counts_are_named(pair):
     with pytest.raises(ValueError, match=r"less than the 60 samples. Got 60 instead"):
         neighborhood_hits(*pair, n_neighbors=60)
-    with pytest.raises(ValueError, match="n_triplets must be at least 1. Got 0"):
+    with pytest.raises(ValueError, match=r"n_triplets must be at least 1. Got 0"):
         triplet_accuracy(*pair, n_triplets=0)
-    with pytest.raises(ValueError, match="n_pairs must be at least 1. Got 0"):
+    with pytest.raises(ValueError, match=r"n_pairs must be at least 1. Got 0"):
         distance_rank_correlation(*pair, n_pairs=0)

@@ -20,12 +20,22 @@ from patchfold.estimators.methods.baselines import (
 )
 from patchfold.metrics.panels import silhouette
 
-HAS_UMAP = importlib.util.find_spec("umap") is not None
-NEEDS_UMAP = pytest.mark.skipif(not HAS_UMAP, reason="umap-learn is not installed")
+MODULES = {"UMAP": "umap", "SUMAP": "umap"}
+MODULES |= {"OPENTSNE": "openTSNE", "PACMAP": "pacmap", "TRIMAP": "trimap"}
+
+
+def needs(module):
+    """Skip a test where another library is not installed."""
+    absent = importlib.util.find_spec(module) is None
+    return pytest.mark.skipif(absent, reason=f"{module} is not installed")
+
+
+NEEDS_UMAP = needs("umap")
 NAMES = [
-    pytest.param(name, marks=NEEDS_UMAP) if "UMAP" in name else name
+    pytest.param(name, marks=needs(MODULES[name])) if name in MODULES else name
     for name in BASELINES
 ]
+NOT_PUBLISHED = {"RAW", "SUMAP", "NCA", "OPENTSNE", "PACMAP", "TRIMAP"}
 PAPERS_OWN = {"ELAP", "PELLE", "KLAP", "ISOMAP-KL", "CAUCHY", "GAUSSIAN", "EXPONENTIAL"}
 
 pytestmark = [
@@ -61,7 +71,7 @@ def blobs(n):
 
 def test_names_are_those_of_the_papers(published):
     named = {row["method"] for row in published} - PAPERS_OWN
-    assert named == set(BASELINES) - {"RAW", "SUMAP", "NCA"}
+    assert named == set(BASELINES) - NOT_PUBLISHED
 
 
 def test_every_paper_has_its_number_of_neighbors(published):
@@ -166,6 +176,21 @@ def test_a_missing_umap_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "umap", None)
     with pytest.raises(ImportError, match=r'pip install "patchfold\[eval\]"'):
         BASELINES["UMAP"].make(2)
+
+
+@pytest.mark.parametrize("name", ["OPENTSNE", "PACMAP", "TRIMAP"])
+def test_a_missing_peer_names_the_extra(monkeypatch, name):
+    module = MODULES[name]
+    monkeypatch.setitem(sys.modules, module, None)
+    message = rf'needs {module}.*pip install "patchfold\[peers\]"'
+    with pytest.raises(ImportError, match=message):
+        BASELINES[name].make(2).fit(blobs(45)[0])
+
+
+@pytest.mark.parametrize(("name", "least"), [("PACMAP", 10), ("TRIMAP", 8)])
+def test_peers_refuse_sets_for_which_they_would_not_return(name, least):
+    with pytest.raises(ValueError, match=f"minimum of {least} is required"):
+        BASELINES[name].make(2).fit(blobs(least - 1)[0])
 
 
 # Supervised principal components

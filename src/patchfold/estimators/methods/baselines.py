@@ -26,8 +26,8 @@ are scikit-learn's defaults of the time (today's: 6 of 13).
 Laplacian eigenmaps agree on 9, 10 and 10 of 10 sets, with 20 on 6, 3 and 5. See
 `PAPER_NEIGHBORS`.
 
-RAW (the features as they are), SUMAP (supervised UMAP) and NCA are in no table; they
-are what an honest comparison needs.
+RAW (the features as they are), SUMAP (supervised UMAP), NCA, OPENTSNE, PACMAP and
+TRIMAP (see `peers`) are in no table; they are what an honest comparison needs.
 
 A number of neighbours that a set is too small for is lowered to what it allows: to the
 number of other samples. Hessian LLE and LTSA need a few for each component and get at
@@ -37,8 +37,6 @@ samples or fewer. Nothing else is repaired: warnings pass, and so do errors.
 
 from __future__ import annotations
 
-import importlib
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -60,6 +58,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ...solvers.spectral import fix_signs
+from .peers import OpenTSNE, PaCMAP, TriMap, import_peer
 
 N_NEIGHBORS = 20
 """Neighbours of every graph baseline, if nothing else is asked for."""
@@ -334,15 +333,7 @@ def _tsne(d: int, seed: Any) -> Any:
 
 
 def _umap(d: int, seed: Any) -> Any:
-    try:
-        with warnings.catch_warnings():  # about extras of umap that are not used
-            warnings.simplefilter("ignore", ImportWarning)
-            umap = importlib.import_module("umap")
-    except ImportError as error:
-        raise ImportError(
-            "the UMAP baselines need umap-learn, which is not installed; run "
-            'pip install "patchfold[eval]".'
-        ) from error
+    umap = import_peer("umap", "umap-learn", "eval")
     return umap.UMAP(n_components=d, random_state=seed, n_jobs=1)
 
 
@@ -361,6 +352,7 @@ _spca = _plain(lambda d, seed: SupervisedPCA(d))
 _raw = _plain(lambda d, seed: FunctionTransformer())
 _sumap = _sized(_umap, _umap_rule, supervised=True)
 _nca = _plain(lambda d, seed: NeighborhoodComponentsAnalysis(d, random_state=seed))
+_opentsne, _pacmap, _trimap = _plain(OpenTSNE), _plain(PaCMAP), _plain(TriMap)
 
 BASELINES = {
     row.name: row
@@ -379,6 +371,9 @@ BASELINES = {
         Baseline("RAW", _raw),
         Baseline("SUMAP", _sumap, supervised=True),
         Baseline("NCA", _nca, supervised=True),
+        Baseline("OPENTSNE", _opentsne),
+        Baseline("PACMAP", _pacmap),
+        Baseline("TRIMAP", _trimap, places_new_samples=False),
     )
 }
-"""The baselines, in the order of the papers' columns; the last three are ours."""
+"""The baselines, in the order of the papers' columns; the last six are ours."""
