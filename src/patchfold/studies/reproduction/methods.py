@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from ...estimators import CauchyEmbedding, PatchPosterior
+from ...estimators import CauchyEmbedding, CauchyMap, PatchPosterior
 from ...estimators.methods import BASELINES, FRACTIONS, SIZES
 from ...estimators.recipes import cauchy, elap, isomap_kl, klap, pelle
 from ...estimators.sweep import fit_sweep
@@ -76,6 +77,10 @@ OWN = {
     "POSTERIOR-BLEND": OwnMethod(
         PatchPosterior(label_blend=0.5), sizes=(), supervised=True
     ),
+    "CAUCHYMAP": OwnMethod(CauchyMap(label_weight=0), sizes=()),
+    # Its picture at the other end of its one knob: tighter clusters.
+    "CAUCHYMAP-APART": OwnMethod(CauchyMap(separation=1.0, label_weight=0), sizes=()),
+    "CAUCHYMAP-LABELS": OwnMethod(CauchyMap(), sizes=(), supervised=True),
     "CAUCHY": OwnMethod(CauchyEmbedding(), grid={"kernel_width": HONEST_WIDTHS}),
     "GAUSSIAN": OwnMethod(
         CauchyEmbedding(decay="gaussian"), grid={"kernel_width": HONEST_WIDTHS}
@@ -87,6 +92,19 @@ OWN = {
 
 RELEASED = ("ELAP", "PELLE", "KLAP")
 """Methods whose script does something else than its equations."""
+
+
+def with_defaults(method: str) -> Any:
+    """Return a method as it is without any choice, unfitted.
+
+    Examples
+    --------
+    >>> with_defaults("CAUCHYMAP")
+    CauchyMap(label_weight=0)
+    """
+    if method in BASELINES:
+        return BASELINES[method].make(2)
+    return clone(OWN[method].estimator)
 
 
 def embeddings(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...datasets import catalogue
+from . import design
 
 EIGHT_NAMES = ("KNN", "SVM", "NB", "DT", "QDA", "MPL", "GPC", "RFC")
 
@@ -26,12 +27,38 @@ class Table:
         The metric by which the paper's range of K was searched.
     sets_of : tuple of str
         The papers, by label, whose sets it uses; empty for its own paper's table.
+    kind : str
+        The kind of protocol that fills it; empty for every kind of its paper's.
+    methods : tuple of str
+        Its methods; empty for all of its paper's.
+    design : tuple of str
+        Sets on which settings of ours were chosen. They are reported after the others.
     """
 
     number: str
     metrics: tuple[str, ...]
     select: str
     sets_of: tuple[str, ...] = ()
+    kind: str = ""
+    methods: tuple[str, ...] = ()
+    design: tuple[str, ...] = ()
+
+    def takes(self, method: str, protocol: str) -> bool:
+        """Tell whether a run of a method under a protocol has numbers for it."""
+        return (not self.kind or kind_of(protocol) == self.kind) and (
+            not self.methods or method in self.methods
+        )
+
+
+def kind_of(protocol: str) -> str:
+    """Return the kind of a protocol.
+
+    Examples
+    --------
+    >>> kind_of("permuted published"), kind_of("honest noise 1")
+    ('published', 'honest')
+    """
+    return protocol.removeprefix("permuted ").split()[0]
 
 
 @dataclass(frozen=True)
@@ -56,6 +83,10 @@ class Paper:
         How it is run if nothing else is asked for.
     unranked : dict of str to str
         Methods that stand in its tables and not in its rankings, and why.
+    kinds : tuple of str
+        Kinds of protocols it may be run under.
+    title : str
+        Of its report.
     """
 
     name: str
@@ -66,6 +97,8 @@ class Paper:
     n_neighbors: tuple[int | float, ...]
     protocol: str = "published"
     unranked: dict[str, str] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ("published", "honest")
+    title: str = "Published tables, run again"
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -86,6 +119,11 @@ class Paper:
         listed = {row.name: row.tables for row in catalogue()}.get(dataset, ())
         return tuple(table for table in self.tables if self._uses(table, listed))
 
+    def tables_for(self, dataset: str, method: str, protocol: str) -> tuple[Table, ...]:
+        """Return its tables that a run of a method on a dataset has numbers for."""
+        tables = self.tables_of(dataset)
+        return tuple(table for table in tables if table.takes(method, protocol))
+
     def _uses(self, table: Table, listed: tuple[str, ...]) -> bool:
         """Tell whether a set in these printed tables, "ELAP-T1", is in the table."""
         if not table.sets_of:
@@ -96,6 +134,15 @@ class Paper:
 _PER_CLASSIFIER = tuple(f"accuracy:{name}" for name in EIGHT_NAMES)
 _FOUR_CLASSIFIERS = tuple(f"accuracy:{name}" for name in ("KNN", "DT", "QDA", "RFC"))
 _HONEST = ("mean_accuracy_4", *_FOUR_CLASSIFIERS, "accuracy_1nn", "silhouette")
+_PICTURES = (
+    *("trustworthiness", "continuity", "hits_15", "triplets", "spearman"),
+    *("accuracy_1nn", "accuracy:KNN", "mean_accuracy_4", "silhouette", "seconds"),
+)
+_WITH_LABELS = (
+    *("mean_accuracy_4", "accuracy:KNN", "silhouette", "hits_15"),
+    *("training_accuracy", "training_gap", "training_silhouette"),
+)
+_MAPS = ("PCA", "ISOMAP", "OPENTSNE", "UMAP", "PACMAP", "TRIMAP")
 _ALL_SETS = ("ELAP", "PELLE", "KLAP", "ISOKL", "CAUCHY")
 
 PAPERS = {
@@ -156,12 +203,15 @@ PAPERS = {
         Paper(
             "honest",
             "HONEST",
-            ("POSTERIOR", "POSTERIOR-POINTS", "POSTERIOR-BLEND"),
+            (
+                *("POSTERIOR", "POSTERIOR-POINTS", "POSTERIOR-BLEND"),
+                *("CAUCHYMAP", "CAUCHYMAP-LABELS"),
+            ),
             (
                 *("RAW", "PCA", "KPCA", "ISOMAP", "LLE", "HLLE", "LTSA", "LAP"),
                 *("TSNE", "UMAP", "SUMAP", "LDA", "NCA", "SPCA"),
                 *("ISOMAP-KL", "ELAP", "PELLE", "KLAP", "CAUCHY"),
-                *("ELAP-POINTS", "KLAP-POINTS"),
+                *("ELAP-POINTS", "KLAP-POINTS", "OPENTSNE", "PACMAP", "TRIMAP"),
             ),
             (
                 Table("1", _HONEST, "mean_accuracy_4", sets_of=_ALL_SETS),
@@ -176,6 +226,38 @@ PAPERS = {
                 "POSTERIOR-POINTS": "a variant of POSTERIOR",
                 "POSTERIOR-BLEND": "a variant of POSTERIOR",
             },
+            kinds=("honest",),
+        ),
+        Paper(
+            "pictures",
+            "PICTURES",
+            ("CAUCHYMAP-LABELS", "CAUCHYMAP", "CAUCHYMAP-APART"),
+            (*_MAPS, "SUMAP", "POSTERIOR"),
+            (
+                Table(
+                    "1",
+                    _PICTURES,
+                    "",
+                    sets_of=_ALL_SETS,
+                    kind="pictures",
+                    methods=(*_MAPS, "CAUCHYMAP", "CAUCHYMAP-APART"),
+                    design=design.CAUCHY_MAP,
+                ),
+                Table(
+                    "2",
+                    _WITH_LABELS,
+                    "",
+                    sets_of=_ALL_SETS,
+                    kind="labelled",
+                    methods=("SUMAP", "POSTERIOR", "CAUCHYMAP", "CAUCHYMAP-LABELS"),
+                    design=design.WITH_LABELS,
+                ),
+            ),
+            (),
+            protocol="pictures",
+            unranked={"CAUCHYMAP-APART": "CAUCHYMAP with separation=1"},
+            kinds=("pictures", "labelled"),
+            title="Pictures: CauchyMap beside its peers",
         ),
     )
 }

@@ -1,4 +1,4 @@
-"""How a method is scored on a set, by name: published, honest, permuted.
+"""How a method is scored on a set, by name: published, honest, pictures, permuted.
 
 * `published`: as the papers did it. All samples are embedded, with all labels if the
   method reads labels; K is the one with the best score on the test half, out of the
@@ -9,6 +9,7 @@
   above the majority rate there has seen labels it should not have.
 * `honest noise 1`, `honest outliers 0.1` and other steps: honest, with the training
   half made worse (see `corruption`); the test half stays as it is.
+* `pictures`, `labelled` and `permuted labelled`: the study of pictures, see `pictures`.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from ...estimators.methods.baselines import PAPER_NEIGHBORS
-from ...metrics.panels import one_nn_accuracy, silhouette
+from ...metrics.panels import one_nn_accuracy
 from ...metrics.topology import local_topology_violations
 from .corruption import NOISE_LEVELS, OUTLIER_SHARES
 from .honest import score_honestly
 from .methods import cauchy_from, embeddings
-from .papers import Paper, Table
-from .scoring import fill_and_scale, panel_scores
+from .papers import Paper, Table, kind_of
+from .pictures import score_labelled, score_picture
+from .scoring import fill_and_scale, score_split
 
 PROTOCOLS = {
     "published": ("published",),
@@ -35,6 +36,8 @@ PROTOCOLS = {
     "permuted": ("permuted published", "permuted honest"),
     "noise": tuple(f"honest noise {level:g}" for level in NOISE_LEVELS),
     "outliers": tuple(f"honest outliers {share:g}" for share in OUTLIER_SHARES),
+    "pictures": ("pictures",),
+    "labelled": ("labelled", "permuted labelled"),
 }
 """What can be asked for, and the protocols it stands for."""
 
@@ -43,7 +46,7 @@ N_SPLITS = 10
 
 def is_honest(protocol: str) -> bool:
     """Tell whether a protocol fits on the training half only."""
-    return protocol.removeprefix("permuted ").startswith("honest")
+    return kind_of(protocol) in ("honest", "labelled")
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,8 @@ def score(
     if kind != protocol:
         y = np.random.default_rng(split).permutation(y)
     metrics = {metric for t in tables for metric in (*t.metrics, t.select)}
-    if is_honest(kind):
-        corruption = kind.removeprefix("honest").strip()
-        values, size = score_honestly(method, metrics, X, y, split, corruption)
+    if kind_of(kind) != "published":
+        values, size = _score_study(method, kind, metrics, X, y, split)
         return [
             Score(t.number, metric, values[metric], size)
             for t in tables
@@ -109,7 +111,7 @@ def score(
         runs = [_cauchy_published(method, X, y)]
     else:
         runs = [
-            (size, _score_split(embedding, y, metrics))
+            (size, score_split(embedding, y, metrics))
             for size, embedding in embeddings(
                 method,
                 variant,
@@ -123,6 +125,23 @@ def score(
     return list(_best(tables, runs))
 
 
+def _score_study(
+    method: str,
+    kind: str,
+    metrics: set[str],
+    X: np.ndarray,
+    y: np.ndarray,
+    split: int,
+) -> tuple[dict[str, float], int | None]:
+    """Score by a protocol of ours; only the honest one chooses K."""
+    if kind == "pictures":
+        return score_picture(method, X, y), None
+    if kind == "labelled":
+        return score_labelled(method, X, y, split), None
+    corruption = kind.removeprefix("honest").strip()
+    return score_honestly(method, metrics, X, y, split, corruption)
+
+
 def _best(
     tables: tuple[Table, ...], runs: list[tuple[int | None, dict[str, float]]]
 ) -> Iterator[Score]:
@@ -132,18 +151,6 @@ def _best(
         size, values = runs[int(np.argmax(by))]
         for metric in table.metrics:
             yield Score(table.number, metric, values[metric], size)
-
-
-def _score_split(
-    embedding: np.ndarray, y: np.ndarray, metrics: set[str]
-) -> dict[str, float]:
-    """Score an embedding of all samples on the papers' one split."""
-    train, test, y_train, y_test = train_test_split(
-        embedding, y, test_size=0.5, random_state=42
-    )
-    values = panel_scores(train, y_train, test, y_test, metrics)
-    values["silhouette"] = silhouette(embedding, y)
-    return values
 
 
 def _cauchy_published(

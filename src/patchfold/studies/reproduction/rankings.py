@@ -27,7 +27,7 @@ from .tables import Cell, ResultTable
 MIN_METHODS, MIN_ROWS = 3, 5
 """Fewer are not ranked: no test could tell them apart."""
 
-LOWER_IS_BETTER = ("violations",)
+LOWER_IS_BETTER = ("violations", "seconds", "training_gap")
 
 Scores = dict[str, dict[str, float]]
 
@@ -83,6 +83,8 @@ class Ranking:
         Method -> why it is not ranked.
     n_rows, n_incomplete : int
         Rows with any number, and those that lack one of a ranked method.
+    sets : str
+        Which sets, as in `ResultTable`.
     """
 
     paper: str
@@ -96,6 +98,7 @@ class Ranking:
     left_out: dict[str, str]
     n_rows: int
     n_incomplete: int
+    sets: str = ""
 
     @property
     def higher_is_better(self) -> bool:
@@ -147,7 +150,7 @@ def group_tables(tables: Iterable[ResultTable]) -> Iterator[list[ResultTable]]:
             if several and tests.paper == PAPERS[table.paper].label:
                 number, metric = "+".join(t[1:] for t in tests.tables), "accuracy"
                 break
-        key = (table.paper, number, metric, table.protocol, table.variant)
+        key = (table.paper, number, table.sets, metric, table.protocol, table.variant)
         groups.setdefault(key, []).append(table)
     yield from groups.values()
 
@@ -189,6 +192,7 @@ def _rank(group: list[ResultTable]) -> Ranking:
         left_out=left_out,
         n_rows=len(begun),
         n_incomplete=len(begun) - len(values),
+        sets=first.sets,
     )
 
 

@@ -55,7 +55,7 @@ class Record:
     seconds : float
         Time of the whole task.
     status : str
-        "ok", "no data", "left out: ..." or "failed: ...".
+        "ok", "no data", "not installed: ...", "left out: ..." or "failed: ...".
     split : int
         Which train/test split.
     note : str

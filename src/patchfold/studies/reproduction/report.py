@@ -11,7 +11,8 @@ from .documents import Block, Grid, Heading, Image, Paragraph, as_html, as_markd
 from .figure_plots import as_png, caption, draw_figure, figure_title
 from .figure_records import FigureRecord, figure_path, read_figure
 from .figures import FIGURES
-from .papers import PAPERS, Published, published_numbers
+from .papers import PAPERS, Paper, Published, published_numbers
+from .picture_summary import summarize_pictures
 from .published_tests import published_p_values
 from .rankings import MIN_ROWS, Ranking, RankTests, group_tables, rank_tables
 from .records import Record
@@ -22,6 +23,15 @@ PROTOCOL_WORDS = {
     "honest": (
         "Fitted on the training half, K by cross-validation inside it, test half "
         "placed by transform; mean and standard error over the splits."
+    ),
+    "pictures": (
+        "All samples drawn together without labels, every method with its defaults; "
+        "classifiers on one half of the picture, seconds of processor time."
+    ),
+    "labelled": (
+        "Fitted on the training half with its labels, test half placed by transform; "
+        "mean and standard error over the splits. Hits, and what begins with "
+        "training, are of the training picture."
     ),
 }
 
@@ -68,8 +78,11 @@ def build_report(
     """
     tables = build_tables(records)
     papers = {table.paper for table in tables}
+    titles = {PAPERS[name].title for name in papers}
+    title = titles.pop() if len(titles) == 1 else Paper.title
     return [
-        Heading("Published tables, run again", 1),
+        Heading(title, 1),
+        *summarize_pictures(tables),
         *_summary(tables),
         *_figures(figures),
         *_rankings(rank_tables(tables)),
@@ -145,10 +158,8 @@ def _rankings(rankings: list[Ranking]) -> Iterator[Block]:
 
 
 def _place(place: Ranking | ResultTable) -> str:
-    return (
-        f"{place.paper} table {place.table}: {place.metric} "
-        f"({place.protocol}, {place.variant})"
-    )
+    how = ", ".join(filter(None, (place.protocol, place.variant, place.sets)))
+    return f"{place.paper} table {place.table}: {place.metric} ({how})"
 
 
 def _tests_text(whose: str, tests: RankTests) -> str:

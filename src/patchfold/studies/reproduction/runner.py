@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +22,14 @@ from ...datasets import DatasetUnavailableError, load
 from ...validation import check_magnitude
 from .honest import LeftOutError
 from .methods import RELEASED
-from .papers import PAPERS, Published, published_numbers
-from .protocols import N_SPLITS, is_honest, score
+from .papers import PAPERS, Published, kind_of, published_numbers
+from .protocols import N_SPLITS, PROTOCOLS, is_honest, score
 from .records import Record, RecordFile, TaskKey
 
 RESULTS = "results.csv"
+
+LACKING = ("no data", "not installed")
+"""How the status of a task begins that is run again."""
 
 
 def list_tasks(
@@ -49,8 +53,7 @@ def list_tasks(
     protocols, variants : tuple of str
         How to run them; by default as the paper did. The released variant exists for
         the papers' own methods only, and cannot place new samples, so it is not run
-        under an honest protocol. A study that is honest by its nature is run under
-        honest protocols only.
+        under an honest protocol. A study is run under its own protocols only.
     methods : tuple of str
         Which of its methods; empty for all.
     n_splits : int
@@ -69,22 +72,37 @@ def list_tasks(
     chosen = PAPERS[paper]
     listed = chosen.datasets(tables)
     _check_listed("dataset", datasets, listed)
-    _check_listed("method", methods, chosen.methods)
     wanted = [
         protocol
         for protocol in protocols or (chosen.protocol,)
-        if is_honest(protocol) or not is_honest(chosen.protocol)
+        if kind_of(protocol) in chosen.kinds
     ]
     if not wanted:
+        names = [
+            name
+            for name, meant in PROTOCOLS.items()
+            if any(kind_of(protocol) in chosen.kinds for protocol in meant)
+        ]
         raise ValueError(
-            f"paper {paper!r} is a study under honest protocols only; protocol "
-            f"{protocols[0]!r} is not one. Ask for honest, permuted, noise or outliers."
+            f"paper {paper!r} is run under protocols of its own, and "
+            f"{protocols[0]!r} is not one. Ask for {', '.join(names)}."
         )
+    run = {
+        protocol: [
+            method
+            for method in chosen.methods
+            if any(table.takes(method, protocol) for table in chosen.tables)
+        ]
+        for protocol in wanted
+    }
+    _check_listed("method", methods, list(dict.fromkeys(chain(*run.values()))))
     keys = []
     for dataset in datasets or listed:
         for protocol in wanted:
             splits = n_splits if is_honest(protocol) else 1
-            for method in methods or chosen.methods:
+            for method in run[protocol]:
+                if methods and method not in methods:
+                    continue
                 for variant in variants:
                     script = variant == "released"
                     if script and (method not in RELEASED or is_honest(protocol)):
@@ -112,7 +130,7 @@ def run_tasks(
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Record]:
-    """Run the tasks that a folder's results do not hold yet, or had no data for.
+    """Run the tasks that a folder's results do not hold yet, or lacked something for.
 
     Parameters
     ----------
@@ -134,8 +152,8 @@ def run_tasks(
     published = published_numbers()
     with RecordFile(folder / RESULTS) as file:
         wanted = list(tasks)
-        # The data may have come since.
-        absent = {record.key for record in file.records if record.status == "no data"}
+        # The data, or the other library, may have come since.
+        absent = {r.key for r in file.records if r.status.startswith(LACKING)}
         file.drop(absent & set(wanted))
         done = {record.key for record in file.records}
         missing = [task for task in wanted if task not in done]
@@ -156,7 +174,7 @@ def run_task(task: TaskKey, published: Published) -> list[Record]:
     """Run one task and return its records, whatever happens."""
     start = time.perf_counter()
     paper = PAPERS[task.paper]
-    tables = paper.tables_of(task.dataset)
+    tables = paper.tables_for(task.dataset, task.method, task.protocol)
     blank = [
         Record(
             paper=task.paper,
@@ -186,6 +204,8 @@ def run_task(task: TaskKey, published: Published) -> list[Record]:
             scores, status = {}, "no data"
         except LeftOutError as reason:
             scores, status = {}, f"left out: {reason}"
+        except ImportError as error:
+            scores, status = {}, f"not installed: {error}"
         except Exception as error:
             first = str(error).splitlines()[0] if str(error) else ""
             scores, status = {}, f"failed: {type(error).__name__}: {first}"
@@ -212,7 +232,7 @@ def _scores(
     task: TaskKey, published: Published
 ) -> dict[tuple[str, str], tuple[float | None, int | None]]:
     paper = PAPERS[task.paper]
-    tables = paper.tables_of(task.dataset)
+    tables = paper.tables_for(task.dataset, task.method, task.protocol)
     dataset = load(task.dataset, download=False)
     labelled = dataset.target >= 0
     X, y = dataset.data[labelled], dataset.target[labelled]

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.impute import SimpleImputer
+from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ...metrics.panels import EIGHT, FOUR, panel_max, panel_mean, score_classifiers
+from ...metrics.panels import (
+    EIGHT,
+    FOUR,
+    panel_max,
+    panel_mean,
+    score_classifiers,
+    silhouette,
+)
 
 
 def fill_and_scale() -> Pipeline:
@@ -47,4 +55,30 @@ def panel_scores(
     if eight:
         values["mean_accuracy_8"] = panel_mean(scores, EIGHT)
         values["max_accuracy_8"] = panel_max(scores, EIGHT)
+    return values
+
+
+def score_split(
+    embedding: np.ndarray, y: np.ndarray, metrics: set[str]
+) -> dict[str, float]:
+    """Score an embedding of all samples on the papers' one split, and its silhouette.
+
+    Parameters
+    ----------
+    embedding : array (n, d)
+        All samples.
+    y : array (n,)
+        Their classes.
+    metrics : set of str
+        As in `panel_scores`.
+
+    Returns
+    -------
+    dict of str to float
+    """
+    train, test, y_train, y_test = train_test_split(
+        embedding, y, test_size=0.5, random_state=42
+    )
+    values = panel_scores(train, y_train, test, y_test, metrics)
+    values["silhouette"] = silhouette(embedding, y)
     return values

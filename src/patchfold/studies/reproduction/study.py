@@ -35,7 +35,7 @@ def as_paper_records(
     Record
         One for each printed table that has the set, the method and the metric.
     """
-    papers = [paper for paper in PAPERS.values() if paper.name != STUDY]
+    papers = [paper for paper in PAPERS.values() if paper.protocol == "published"]
     tables_of = cache(lambda dataset: [(p, p.tables_of(dataset)) for p in papers])
     for record in records:
         if record.paper != STUDY:

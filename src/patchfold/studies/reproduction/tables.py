@@ -12,6 +12,8 @@ from statistics import fmean, stdev
 from .papers import PAPERS
 from .records import Record
 
+FRESH, DESIGN = "sets not used for design", "sets used for design"
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -53,6 +55,9 @@ class ResultTable:
         Columns, the paper's own method last.
     rows : dict
         Dataset -> method -> Cell.
+    sets : str
+        Which sets it has, where those that served for design stand apart: `FRESH` or
+        `DESIGN`; else "".
     """
 
     paper: str
@@ -62,6 +67,7 @@ class ResultTable:
     variant: str
     methods: tuple[str, ...]
     rows: dict[str, dict[str, Cell]]
+    sets: str = ""
 
     def mean_absolute_error(self, method: str) -> tuple[float, int] | None:
         """Return the mean distance of ours from the published, and over how many."""
@@ -99,11 +105,13 @@ def build_tables(records: Iterable[Record]) -> list[ResultTable]:
     Returns
     -------
     list of ResultTable
-        Sorted by paper, table, metric, protocol and variant.
+        Sorted by paper, table, sets, metric, protocol and variant: sets that served for
+        the design of a method come after the others.
     """
-    cells: dict[tuple[str, str, str, str, str], dict[str, dict[str, list[Record]]]] = {}
+    cells: dict[tuple[str, ...], dict[str, dict[str, list[Record]]]] = {}
     for record in records:
-        place = (record.paper, record.table, record.metric, record.protocol)
+        sets = _sets_of(record)
+        place = (record.paper, record.table, sets, record.metric, record.protocol)
         variants = [record.variant]
         if record.method not in PAPERS[record.paper].own:
             variants = ["equations", "released"]
@@ -113,7 +121,8 @@ def build_tables(records: Iterable[Record]) -> list[ResultTable]:
                 record
             )
     tables = []
-    for (paper_name, number, metric, protocol, variant), rows in sorted(cells.items()):
+    for where, rows in sorted(cells.items()):
+        paper_name, number, sets, metric, protocol, variant = where
         paper = PAPERS[paper_name]
         present = {method for row in rows.values() for method in row}
         if variant == "released" and not present & set(paper.own):
@@ -130,9 +139,19 @@ def build_tables(records: Iterable[Record]) -> list[ResultTable]:
                     dataset: {method: _cell(group) for method, group in row.items()}
                     for dataset, row in sorted(rows.items())
                 },
+                sets=sets,
             )
         )
     return tables
+
+
+def _sets_of(record: Record) -> str:
+    """Tell which of a table's two parts a record belongs to, if it has parts."""
+    tables = PAPERS[record.paper].tables
+    design = next((t.design for t in tables if t.number == record.table), ())
+    if not design:
+        return ""
+    return DESIGN if record.dataset in design else FRESH
 
 
 def _cell(records: list[Record]) -> Cell:
