@@ -374,6 +374,16 @@ def test_a_radius_too_wide_for_the_memory_is_refused_before_the_search(set_memor
         by_radius(pf.PatchEigenmaps, 5.0).fit(X)
 
 
+def test_a_crowd_that_no_sample_foretells_is_refused_during_the_search(monkeypatch):
+    X = np.random.default_rng(0).uniform(size=(3000, 2))
+    X[::5] += (
+        100 * np.arange(1, 601)[:, None]
+    )  # those that are asked how many to expect
+    monkeypatch.setattr(memory, "physical_memory", lambda: 10**8)
+    with pytest.raises(MemoryBudgetError, match=r"within radius=5 .* Lower radius"):
+        by_radius(pf.PatchEigenmaps, 5.0).fit(X)
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
     "settings",

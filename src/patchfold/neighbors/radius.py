@@ -5,11 +5,14 @@ A distance equal to the radius, to the 40 binary digits that make a tie, is with
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from threading import Lock
 from typing import NoReturn
 
 import numpy as np
 
 from ..backends.distances import Products
+from ..backends.memory import BYTES_PER_EDGE, require_memory
 from ..backends.ranking import TIE_BITS, in_rows, nearest_first
 from ..backends.threads import map_blocks
 from ..exceptions import IsolatedSampleWarning, warn
@@ -30,6 +33,7 @@ def search_within(
     radius: float,
     *,
     own: np.ndarray | None = None,
+    most: int | None = None,
     n_jobs: int | None = None,
 ) -> Neighborhoods:
     """Find all samples within a distance of each query, nearest first.
@@ -44,6 +48,8 @@ def search_within(
         Largest distance of a neighbour.
     own : int array (q,) or None
         Which sample each query is itself, if it is one: never its own neighbour.
+    most : int or None
+        Most neighbours of all queries together.
     n_jobs : int or None
         Number of threads.
 
@@ -51,6 +57,13 @@ def search_within(
     -------
     Neighborhoods
         Rows may be empty.
+
+    Raises
+    ------
+    ValueError
+        As soon as more than `most` neighbours are found.
+    MemoryBudgetError
+        As soon as a graph of those found needs more memory than the machine has.
 
     Examples
     --------
@@ -60,6 +73,39 @@ def search_within(
     >>> near.indices.tolist(), near.counts.tolist()
     ([1, 0, 2, 1], [1, 2, 1, 0])
     """
+    search, lock, total = _searcher(queries, X, radius, own), Lock(), 0
+
+    def bounded(block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        nonlocal total
+        found = search(block)
+        with lock:  # threads count together
+            total += found[0].size
+        if most is not None and total > most:
+            raise ValueError(
+                f"there are more than {most} neighbours within radius={radius:g}"
+            )
+        require_memory(
+            total * BYTES_PER_EDGE,
+            f"the first {total} neighbours within radius={radius:g}",
+            "Lower radius, or reduce the samples first.",
+        )
+        return found
+
+    found = map_blocks(bounded, queries.shape[0], _row_bytes(X), n_jobs)
+    parts = zip(*found, strict=True)
+    indices, squared, counts = (np.concatenate(part) for part in parts)
+    return Neighborhoods(indices, np.sqrt(squared), pointer_of(counts))
+
+
+def _row_bytes(X: np.ndarray) -> int:
+    """Return the working memory of the search for one query."""
+    return 6 * 8 * X.shape[0]
+
+
+def _searcher(
+    queries: np.ndarray, X: np.ndarray, radius: float, own: np.ndarray | None = None
+) -> Callable[[slice], tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Return what finds neighbours, their squared distances and counts for a block."""
     products = Products(queries, X)
     limit = min(float(radius), LARGEST) ** 2 * (1 + 2.0**-TIE_BITS)
 
@@ -80,17 +126,17 @@ def search_within(
         columns = np.take_along_axis(columns, order, axis=1)[kept]
         return columns, far[kept], counts
 
-    found = map_blocks(search, queries.shape[0], 6 * 8 * X.shape[0], n_jobs)
-    parts = zip(*found, strict=True)
-    indices, squared, counts = (np.concatenate(part) for part in parts)
-    return Neighborhoods(indices, np.sqrt(squared), pointer_of(counts))
+    return search
 
 
 def expected_count(X: np.ndarray, radius: float) -> int:
     """Return how many neighbours a sample has on average, from some of them."""
     some = X[:: -(-X.shape[0] // ASKED)]
-    found = search_within(some, X, radius)
-    return int(found.counts.mean())
+    search = _searcher(some, X, radius)
+    counts = map_blocks(
+        lambda block: search(block)[2].sum(), some.shape[0], _row_bytes(X)
+    )
+    return int(sum(counts) / some.shape[0])
 
 
 def add_nearest(

@@ -62,15 +62,25 @@ class NearestSearch:
 
 @dataclass(frozen=True)
 class RadiusSearch:
-    """All samples within a radius; of a new sample without any, the nearest one."""
+    """All samples within a radius; of a new sample without any, the nearest one.
+
+    Attributes
+    ----------
+    radius : float
+        Largest distance of a neighbour.
+    most : int or None
+        Most neighbours of all training samples together; None is what memory holds.
+    """
 
     radius: float
+    most: int | None = None
     n_neighbors = cells_for = cells = None
 
     def of_training(self, X: np.ndarray, n_jobs: int | None) -> Neighborhoods:
         """Find the neighbours of every sample; some may have none, but not all."""
         own = np.arange(X.shape[0])
-        near = search_within(X, X, self.radius, own=own, n_jobs=n_jobs)
+        settings: dict[str, Any] = {"most": self.most, "n_jobs": n_jobs}
+        near = search_within(X, X, self.radius, own=own, **settings)
         if not near.counts.any():
             found = add_nearest(near, X, X, own=own, n_jobs=n_jobs)
             refuse_loneliness(found.distances.min(), self.radius)
@@ -127,10 +137,16 @@ def reopen_search(
     n_neighbors: int | None,
     radius: float | None,
     cells_for: int | None,
+    most: int,
     n_jobs: int | None,
 ) -> NeighborSearch:
-    """Make the search of a fitted model ready again; parameters as in `open_search`."""
-    if radius is not None or n_neighbors is None or not isinstance(algorithm, str):
+    """Make the search of a fitted model ready again; parameters as in `open_search`.
+
+    Within a radius, its samples may have `most` neighbours together.
+    """
+    if radius is not None:
+        return RadiusSearch(radius, most)
+    if n_neighbors is None or not isinstance(algorithm, str):
         return open_search(algorithm, X, n_neighbors, radius, n_jobs)
     index = None if cells_for is None else build_cells(X, cells_for, n_jobs=n_jobs)
     return NearestSearch(n_neighbors, index, cells_for)

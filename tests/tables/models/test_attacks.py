@@ -61,11 +61,15 @@ class ModelFile:
     def array(self, name):
         return np.load(io.BytesIO(self.parts[self.fitted["content"][name]["file"]]))
 
-    def put_array(self, name, array, file="999.npy"):
+    def add_part(self, file, array):
+        """Add a part that holds an array, and return its node."""
         buffer = io.BytesIO()
         np.save(buffer, array, allow_pickle=True)
         self.parts[file] = buffer.getvalue()
-        self.put(name, array_node(file))
+        return array_node(file)
+
+    def put_array(self, name, array, file="999.npy"):
+        self.put(name, self.add_part(file, array))
 
     def write(self, path):
         with zipfile.ZipFile(path, "w") as archive:
@@ -296,22 +300,34 @@ def neighbors_of_no_number(file):
     file.attributes["n_neighbors"] = value(float("nan"))
 
 
-@attack("refused.*graph_ has .* too few", base="radius")
-def radius_of_everything(file):
-    counts = np.ones(40, np.int32)
-    counts[-1] = 0
-    packed = file.fitted["content"]["graph_"]["content"]
+def chain_of(file, samples):
+    """Put samples that a chain of edges connects in place of those of a file."""
+    n = samples.shape[0]
     arrays = {
-        "counts": counts,
-        "columns": np.arange(1, 40, dtype=np.int32),
-        "values": np.ones(39),
+        "counts": np.append(np.ones(n - 1, np.int32), np.int32(0)),
+        "columns": np.arange(1, n, dtype=np.int32),
+        "values": np.ones(n - 1),
     }
+    packed = file.fitted["content"]["graph_"]["content"]
     for number, (name, array) in enumerate(arrays.items()):
-        buffer = io.BytesIO()
-        np.save(buffer, array)
-        file.parts[f"99{number}.npy"] = buffer.getvalue()
-        packed[name] = array_node(f"99{number}.npy")
+        packed[name] = file.add_part(f"99{number}.npy", array)
+    file.put_array("_train_X", samples, "996.npy")
+    file.put_array("embedding_", np.zeros((n, 2)), "997.npy")
+
+
+@attack("refused.*more than 78 neighbours", base="radius")
+def radius_of_everything(file):
+    chain_of(file, X)
     file.attributes["radius"] = value(1e300)
+
+
+@attack("refused.*more than 31998 neighbours", base="radius")
+def radius_of_a_crowd_between_lone_samples(file):
+    place = np.arange(16_000)
+    lone = np.where(
+        place % 5 == 0, 100.0 * place + 100, 0
+    )  # every fifth, and all asked
+    chain_of(file, np.column_stack([lone, place / 1e9, place % 2]))
 
 
 @attack("refused.*_mds", base="landmarks")
@@ -408,7 +424,7 @@ def outcomes(tmp_path_factory):
     bases = {
         "elap": saved(pf.elap(n_neighbors=5, kernel_width="auto").fit(X), path),
         "cauchy": saved(pf.CauchyEmbedding(max_iter=5).fit(X), path),
-        "radius": saved(pf.PatchIsomap(n_neighbors=None, radius=2.5).fit(X), path),
+        "radius": saved(pf.PatchEigenmaps(n_neighbors=None, radius=2.5).fit(X), path),
         "landmarks": saved(pf.PatchIsomap(n_landmarks=9).fit(X), path),
         "seeded": saved(pf.PatchIsomap(random_state=seed).fit(X), path),
     }

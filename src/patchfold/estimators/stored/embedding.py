@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from ...graph.labels import get_label_rule
 from ...neighbors.choice import pays_for_cells, resolve_n_neighbors
-from ...neighbors.radius import expected_count
 from ...neighbors.search import reopen_search
 from ...validation import check_magnitude
 from ..links import (
@@ -110,20 +109,22 @@ class StoredEmbedding(StoredModel):
         else:
             features = stored["_train_X"].shape[1]
             check_magnitude(stored["_train_X"])
-            self._check_stored_work(stored)
-            links = self._link_again(stored)
+            links = self._link_again(stored, self._stored_work(stored["_cells_for"]))
             self.patch_sizes_ = links.patch_sizes
         if self.n_features_in_ != features:
             raise FittedError(f"n_features_in_ must be {features}")
         self._fitted = Fitted(links, self._solve_again(stored))
 
-    def _link_again(self, stored: dict[str, Any]) -> SampleLinks:
-        """Search the neighbours of the loaded samples and describe their patches."""
+    def _link_again(self, stored: dict[str, Any], most: int) -> SampleLinks:
+        """Search the neighbours of the loaded samples and describe their patches.
+
+        Within a radius, they may have `most` neighbours together.
+        """
         X, settings, n_jobs = stored["_train_X"], settings_of(self), self.n_jobs
         count, radius, held = self.n_neighbors_, self.radius, not stored["_on_demand"]
         algorithm, cells_for = self.neighbors_algorithm, stored["_cells_for"]
-        search = reopen_search(algorithm, X, count, radius, cells_for, n_jobs)
         require_room(X, settings, count, radius, held=held)
+        search = reopen_search(algorithm, X, count, radius, cells_for, most, n_jobs)
         near, twins = None, stored["_has_twins"]
         if settings.row.needs_gaussians:
             near, twins = search.of_training(X, n_jobs), None
@@ -152,27 +153,24 @@ class StoredEmbedding(StoredModel):
         if self.n_neighbors_ != wanted:
             raise FittedError(f"n_neighbors_={self.n_neighbors_} must be {wanted}")
 
-    def _check_stored_work(self, stored: dict[str, Any]) -> None:
-        """Refuse neighbourhoods that the graph of the file is too small for.
+    def _stored_work(self, cells: int | None) -> int:
+        """Return how many neighbours the samples of a file may have together.
 
         Every neighbour of a sample is an entry of the graph. So the work of loading is
         bounded by the size of the file.
         """
-        n, edges = self.graph_.shape[0], self.graph_.nnz
+        n, most = self.graph_.shape[0], self.graph_.nnz
         if get_label_rule(self.label_rule).removes_edges:
-            edges *= FEWEST_EDGES
-        neighbors = (self.n_neighbors_ or 0) * n
-        if self.radius is not None:  # an estimate, of a sample and its neighbours
-            neighbors = (expected_count(stored["_train_X"], self.radius) - 1) * n // 8
-        cells = stored["_cells_for"]
+            most *= FEWEST_EDGES
         if cells is not None and (
             self.n_neighbors_ is None
             or cells < self.n_neighbors_
             or not pays_for_cells(cells, n)
         ):
             raise FittedError(f"_cells_for={cells} does not fit {n} samples")
-        if neighbors > edges:
+        if (self.n_neighbors_ or 0) * n > most:
             raise FittedError(
                 f"graph_ has {self.graph_.nnz} entries, too few for the neighbours of "
                 f"{n} samples"
             )
+        return most
