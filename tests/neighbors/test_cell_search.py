@@ -116,7 +116,7 @@ class TestManyCells:
 
     @pytest.mark.parametrize("seed", [1010, 1017, 1025, 1033])
     def test_lists_of_near_cells_hide_few(self, seed):
-        X = np.random.default_rng(seed).normal(size=(3000, 3))
+        X = np.random.default_rng(seed).normal(size=(8000, 3))
         cells = build_cells(X, 2)
         assert cells.near is not None
         found = find_neighbors(X, 2, algorithm=cells)

@@ -1,21 +1,20 @@
 """Samples -> cells, and how many of them each row has to look into.
 
-How many that must be is not guessed: the true neighbours of about a thousand samples
-are found, and as many cells are probed as hold enough of them, on average and for the
-worst of these samples. Easy data need a few cells, noise in many dimensions a good part
-of all of them; what is set is the share of neighbours found, not the effort.
+That number is measured: the true neighbours of two thousand samples are found, and as
+many cells are probed as hold enough of them, on average and for the worst of these
+samples. Easy data need a few cells, noise in many dimensions a good part of all of
+them; the share of neighbours found is fixed, not the effort.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..backends.native.search import group_samples
 from ..backends.threads import map_blocks
-from ..records import Neighborhoods
-from .cell_neighbors import search_rows
+from .cell_neighbors import WIDER, search_rows
 from .cell_search import Cells
 from .exact import search_all
 from .kmeans import find_centers, order_centers, sort_into, to_centers
@@ -26,17 +25,13 @@ RECALL = 0.98
 LEAST = 0.97
 """Share of them that a search must find, or more cells are probed."""
 
-WORST = 0.92
-"""The same share for the worst 1 % of the sampled rows, at least ..."""
+WORST = 0.9
+"""Share that the worst 1 % of rows must find."""
 
-MISSED = 0.8
-"""... or so many neighbours missed by each of them, if K is small."""
+UNCOVERED = 0.01
+"""Share of the sampled rows that look into more cells; see `cell_neighbors.py`."""
 
-INSIDE = (0.999, 0.99, 0.98, 0.95, 0.9)
-"""Shares of the samples that look into a number of cells; those that are farther from
-their centre look into all. The cheapest share is chosen."""
-
-N_SAMPLED = 1024
+N_SAMPLED = 2048
 """Samples whose true neighbours decide how many cells are probed."""
 
 SMALLEST = 128
@@ -44,10 +39,13 @@ SMALLEST = 128
 more cell. Half of the square root of all, if that is more."""
 
 SHORTLIST = 8
-"""So many times the cells to be probed are measured; all, if that is half of them."""
+"""Multiple of the probed cells that are measured; all, if that is half of them."""
 
 AS_NEAR = 1 + 1e-9
-"""Up to so many times the distance of the K-th neighbour, a sample is as near."""
+"""A sample up to this many times as far as the K-th neighbour is as near."""
+
+FINEST = 1e-30
+"""Distances below are zero, in units of the largest deviation."""
 
 
 def build_cells(
@@ -74,88 +72,109 @@ def build_cells(
     scale = float(np.abs(X - shift).max()) or 1.0
     scaled = (X - shift) / scale
     points = scaled.astype(np.float32)
-    shuffled = np.random.default_rng(0).permutation(n)
     n_cells = max(1, int(n / max(SMALLEST, n**0.5 / 2)))
-    centers = find_centers(points[shuffled[: 32 * n_cells]], n_cells, n_jobs)
+    some = np.random.default_rng(0).permutation(n)[: 32 * n_cells]
+    centers = find_centers(points[some], n_cells, n_jobs)
     centers = centers[order_centers(centers, np.arange(n_cells))]
     label, centers = sort_into(points, centers, n_jobs)
-    sampled = np.sort(shuffled[-N_SAMPLED:])  # not those the centres began at
+    sampled = _draw(label, np.square(scaled - centers[label]).sum(axis=1))
     n_listed = min(2 * n_neighbors, n - 1)  # with ties beyond the K-th
     true = search_all(X[sampled], X, n_listed, own=sampled, n_jobs=n_jobs)
-    needed = _cells_needed(points[sampled], centers, label, true, n_neighbors)
-    away = scaled - centers[label]
-    away = np.einsum("ij,ij->i", away, away)
-    n_probes, reach = _choose_probes(needed, away, sampled, centers.shape[0])
-    groups = group_samples(scaled, label, centers)
-    last = AS_NEAR * true.distances[:, n_neighbors - 1, None]
+    radius = true.distances[:, n_neighbors - 1, None]
+    as_near = true.distances <= AS_NEAR * radius
+    gaps = to_centers(points[sampled], centers)
+    needed = _cells_needed(gaps, label[true.indices], as_near)[:, :n_neighbors]
+    probing = _Probing(needed, np.sort(gaps, axis=1), radius[:, 0] / scale)
+    groups, n_probes = group_samples(scaled, label, centers), probing.fewest()
     while True:
         near = _shortlists(centers, n_probes, n_jobs)
-        cells = Cells(shift, scale, groups, n_probes, reach, 0.0, near)
+        cells = Cells(shift, scale, groups, n_probes, probing.cover(n_probes), 0, near)
         found = search_rows(
             cells, X[sampled], X, n_neighbors, own=sampled, n_jobs=n_jobs
         )
-        shares = (found.distances <= last).mean(axis=1)
-        if shares.mean() >= LEAST and _worst(shares) >= _wanted(n_neighbors) - 0.02:
+        shares = (found.distances <= AS_NEAR * radius).mean(axis=1)
+        missed, allowed = _missed_by_worst(shares)
+        if shares.mean() >= LEAST and missed <= allowed:
             return replace(cells, recall=float(shares.mean()))
         if n_probes >= centers.shape[0]:
             return None
         n_probes += -(-n_probes // 4)
 
 
-def _cells_needed(
-    points: np.ndarray,
-    centers: np.ndarray,
-    label: np.ndarray,
-    true: Neighborhoods,
-    n_neighbors: int,
-) -> np.ndarray:
-    """Return after how many cells each of K neighbours is found, (s, K), ascending.
+def _draw(label: np.ndarray, away: np.ndarray) -> np.ndarray:
+    """Return samples from all cells, and from all distances to their centres.
 
-    Any samples as near as the K-th will do.
+    Samples are ordered by cell and distance, cut into `N_SAMPLED` runs of equal length,
+    and one is drawn from each.
     """
-    order = np.argsort(to_centers(points, centers), axis=1)
+    order = np.lexsort((away, label))
+    ends = np.linspace(0, order.size, min(N_SAMPLED, order.size) + 1).astype(np.intp)
+    return np.sort(order[np.random.default_rng(0).integers(ends[:-1], ends[1:])])
+
+
+def _cells_needed(
+    gaps: np.ndarray, cells: np.ndarray, as_near: np.ndarray
+) -> np.ndarray:
+    """Return after how many cells each listed neighbour is found, (s, l), ascending.
+
+    `gaps` are squared distances to all centres, `cells` those of the neighbours. Any
+    samples as near as the K-th will do.
+    """
+    order = np.argsort(gaps, axis=1)
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.arange(order.shape[1])[None], axis=1)
-    needed = np.take_along_axis(rank, label[true.indices], axis=1) + 1
-    last = AS_NEAR * true.distances[:, n_neighbors - 1, None]
-    needed[true.distances > last] = centers.shape[0] + 1
-    return np.sort(needed, axis=1)[:, :n_neighbors]
+    needed = np.take_along_axis(rank, cells, axis=1) + 1
+    return np.sort(np.where(as_near, needed, order.shape[1] + 1), axis=1)
 
 
-def _choose_probes(
-    needed: np.ndarray, away: np.ndarray, sampled: np.ndarray, n_cells: int
-) -> tuple[int, float]:
-    """Return how many cells are probed, and by samples up to which `Cells.reach`."""
-    costs = []
-    for inside in INSIDE:
-        reach = float(np.quantile(away, inside))
-        n_probes = _fewest(needed[away[sampled] <= reach], needed.shape[0], n_cells)
-        cost = inside * n_probes + (1 - inside) * n_cells
-        costs.append((cost, n_probes, reach))
-    _, n_probes, reach = min(costs)
-    return min(n_probes + 1, n_cells), reach  # one more: the sampled rows are few
+@dataclass(frozen=True)
+class _Probing:
+    """What sampled rows would find.
+
+    Attributes
+    ----------
+    needed : int array (s, K)
+        Number of cells after which each neighbour of a row is found.
+    gaps : array (s, c)
+        Squared distances to the centres, ascending, less a constant of the row.
+    radius : array (s,)
+        Distance of the K-th neighbour.
+    """
+
+    needed: np.ndarray
+    gaps: np.ndarray
+    radius: np.ndarray
+
+    def covers(self, n_probes: int) -> np.ndarray:
+        """Return the margin of each row as a multiple of its radius."""
+        margin = np.sqrt(self.gaps[:, n_probes - 1] - self.gaps[:, 0])
+        return margin / np.maximum(self.radius, FINEST)
+
+    def cover(self, n_probes: int) -> float:
+        """Return the limit below which a row looks into more cells."""
+        return float(np.quantile(self.covers(n_probes), UNCOVERED))
+
+    def fewest(self) -> int:
+        """Return the smallest number of cells that hold enough.
+
+        The rows are a sample: all rows may miss more, by two standard deviations.
+        """
+        few, many = 1, self.gaps.shape[1]
+        while few < many:
+            n_probes = (few + many) // 2
+            again = self.covers(n_probes) < self.cover(n_probes)
+            looked = np.where(again, WIDER[1] * n_probes, n_probes)
+            shares = (self.needed <= looked[:, None]).mean(axis=1)
+            missed, allowed = self.needed.shape[1] * _missed_by_worst(shares)
+            enough = shares.mean() >= RECALL and missed + 2 * missed**0.5 <= allowed
+            few, many = (few, n_probes) if enough else (n_probes + 1, many)
+        return few
 
 
-def _fewest(needed: np.ndarray, n_sampled: int, n_cells: int) -> int:
-    """Return the fewest cells that hold enough; rows not listed find everything."""
-    few, many = 1, n_cells
-    while few < many:
-        n_probes = (few + many) // 2
-        shares = np.ones(n_sampled)
-        shares[: needed.shape[0]] = (needed <= n_probes).mean(axis=1)
-        enough = shares.mean() >= RECALL and _worst(shares) >= _wanted(needed.shape[1])
-        few, many = (few, n_probes) if enough else (n_probes + 1, many)
-    return few
-
-
-def _worst(shares: np.ndarray) -> float:
-    """Return the mean of the worst 1 % of rows."""
-    return float(np.sort(shares)[: -(-shares.size // 100)].mean())
-
-
-def _wanted(n_neighbors: int) -> float:
-    """Return the share that the worst 1 % of rows must find."""
-    return min(WORST, 1 - MISSED / n_neighbors)
+def _missed_by_worst(shares: np.ndarray) -> np.ndarray:
+    """Return the sum that the worst 1 % of rows missed, and the one that they may."""
+    worst = np.sort(shares)[: -(-shares.size // 100)]
+    return np.array([(1 - worst).sum(), (1 - WORST) * worst.size])
 
 
 def _shortlists(

@@ -1,10 +1,17 @@
 """Cells and queries -> Neighborhoods; rows in doubt are searched again.
 
-A row is in doubt if its K-th neighbour and what is not among its candidates are nearer
-to each other than single precision can tell, as in a clump of near duplicates. It is
-searched again with more candidates, which mostly hold all that are confused; and among
-all samples if that does not help, if it is far from every cell, or if cells hold too
-few. Where all that are confused are ties, there is nothing to doubt.
+A row is in doubt for one of three reasons:
+
+* Its cells hold fewer than K samples.
+* Cells it did not look into may hold nearer samples: for the distance of its K-th
+  neighbour, the last cell it looked into is hardly farther than the first. `Cells.cover`
+  is the limit, which few of the samples are below. Outliers are, and so are new samples
+  away from the others.
+* Single precision may have confused its K-th neighbour with samples that are no
+  candidates, as in a clump of near duplicates. Samples that are ties may be confused.
+
+It is searched again with more candidates from more cells, and in the end among all
+samples.
 """
 
 from __future__ import annotations
@@ -17,8 +24,8 @@ from ..records import Neighborhoods
 from .cell_search import Candidates, Cells, search_near
 from .exact import MANY, SPARE, search_all
 
-WIDER = (4, 16)
-"""So many times the candidates are kept, where fewer leave rows in doubt."""
+WIDER = (1, 4, 16)
+"""Multiples of candidates and cells, from one search of a row to the next."""
 
 TIE = 1e-10
 """Distances that differ by less than this part are ties: any of them will do."""
@@ -33,33 +40,15 @@ def search_rows(
     own: np.ndarray | None = None,
     n_jobs: int | None = None,
 ) -> Neighborhoods:
-    """Search the nearest cells: distances and ties as in the exact search.
+    """Search the nearest cells: distances and ties as in `search_all`.
 
-    Parameters
-    ----------
-    cells : Cells
-        The samples in their cells.
-    queries : array (q, m)
-        Whose neighbours are wanted.
-    X : array (n, m)
-        The samples.
-    n_neighbors : int
-        How many neighbours K.
-    own : int array (q,) or None
-        Which sample each query is itself, if it is one: never its own neighbour.
-    n_jobs : int or None
-        Number of threads.
-
-    Returns
-    -------
-    Neighborhoods
-        Indices into `X` and distances, (q, K) each.
+    `cells` holds the samples `X`; the other parameters are those of `search_all`.
     """
     indices = np.zeros((queries.shape[0], n_neighbors), dtype=np.int64)
     squared = np.full(indices.shape, np.inf)
     doubtful = np.ones(queries.shape[0], dtype=bool)
 
-    def search(left: np.ndarray | slice, n_wanted: int) -> None:
+    def search(left: np.ndarray | slice, times: int) -> None:
         ours, selves = queries[left], None if own is None else own[left]
         numbers = np.arange(queries.shape[0])[left]
 
@@ -69,16 +58,18 @@ def search_rows(
             if selves is not None:
                 exact[column == selves[found.rows, None]] = np.inf
             indices[rows], squared[rows] = first_of_each_row(column, exact, n_neighbors)
-            doubtful[rows] = _is_doubtful(found, exact, squared[rows, -1])
+            last = np.sqrt(squared[rows, -1])
+            doubtful[rows] = ~(found.margin >= cells.cover * last)
+            doubtful[rows] |= _is_confused(found, exact, last)
 
-        search_near(cells, ours, n_wanted, settle, own=selves, n_jobs=n_jobs)
+        wanted = times * (n_neighbors + 1 + SPARE), times * cells.n_probes
+        search_near(cells, ours, *wanted, settle, own=selves, n_jobs=n_jobs)
 
-    search(slice(None), n_neighbors + 1 + SPARE)
-    for times in WIDER:
-        n_wanted = times * (n_neighbors + 1 + SPARE)
+    search(slice(None), 1)
+    for times in WIDER[1:]:
         left = np.flatnonzero(doubtful)
-        if left.size and MANY * n_wanted <= X.shape[0]:
-            search(left, n_wanted)
+        if left.size and MANY * times * (n_neighbors + 1 + SPARE) <= X.shape[0]:
+            search(left, times)
     near = Neighborhoods(indices, np.sqrt(squared))
     left = np.flatnonzero(doubtful)
     if left.size:
@@ -88,7 +79,7 @@ def search_rows(
     return near
 
 
-def _is_doubtful(
+def _is_confused(
     found: Candidates, squared: np.ndarray, last: np.ndarray
 ) -> np.ndarray:
     """Say which rows may have nearer neighbours in the cells they looked into.
@@ -96,17 +87,16 @@ def _is_doubtful(
     Parameters
     ----------
     found : Candidates
-        What was found for these rows.
+        Candidates of these rows.
     squared : array (r, c)
         Squared distances of the candidates.
     last : array (r,)
-        That of the K-th neighbour; infinite where the cells hold too few.
+        Distance of the K-th neighbour; infinite where the cells hold too few.
     """
-    last = np.sqrt(last)
-    doubtful = np.isinf(last)
-    left = np.flatnonzero(~(doubtful | (last < found.least) | (last == 0)))
+    confused = np.isinf(last)
+    left = np.flatnonzero(~(confused | (last < found.least) | (last == 0)))
     far, rounding = np.sqrt(squared[left]), found.rounding[left, None]
     gap = np.abs(far - last[left, None])
-    confused = (gap <= 2 * rounding) & (gap > TIE * last[left, None])
-    doubtful[left] = confused.any(axis=1)
-    return doubtful
+    in_doubt = (gap <= 2 * rounding) & (gap > TIE * last[left, None])
+    confused[left] = in_doubt.any(axis=1)
+    return confused

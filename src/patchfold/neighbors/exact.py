@@ -262,7 +262,8 @@ def _by_loops(X: np.ndarray, n_jobs: int | None) -> Finder:
         reach = np.empty(ours.shape[0])
 
         def search(block: slice) -> None:
-            sample, squared = search_cells(groups, ours[block], n_cells, n_wanted)
+            found = search_cells(groups, ours[block], n_cells, n_wanted)
+            sample, squared, _ = found
             column[block, :n_wanted] = np.where(sample < 0, -1, near[sample])
             column[block].sort(axis=1)
             reach[block] = squared.max(axis=1)

@@ -167,6 +167,7 @@ typedef struct {
     Py_ssize_t m, n_cells, n_near, n_probes, k; /* none are near: all are */
     Py_ssize_t listed_for;       /* the cell for which `listed` holds the near centers */
     float *listed;               /* scratch */
+    float *margins;              /* of queries: see `choose_cells` */
     float *local;                /* scratch: queries from the middle of a cell */
     uint64_t *first_of, *others; /* scratch: who looks into each cell, first or later,
                                     `WORDS` for each cell */
@@ -223,7 +224,8 @@ static Outcome list_near(Search *s, Py_ssize_t cell)
 }
 
 /* Find the cells that a query looks into, and the nearest of them: what that holds
-   bounds the search of the others. */
+   bounds the search of the others. The margin of the query is how much farther the last
+   of these cells is than the first, in squared distances. */
 static Outcome choose_cells(Search *s, Py_ssize_t query, int q)
 {
     int only = 0;
@@ -242,7 +244,7 @@ static Outcome choose_cells(Search *s, Py_ssize_t query, int q)
          groups_of(near ? s->n_near : s->n_cells), s->m, 0);
     thin(&s->probed);
     uint64_t bit = (uint64_t)1 << q % 64;
-    int32_t nearest = -1, least = INT32_MAX;
+    int32_t nearest = -1, least = INT32_MAX, most = 0;
     for (int32_t j = 0; j < s->probed.count; j++) {
         int32_t place = s->probed.place[j];
         if (place >= (near ? s->n_near : s->n_cells))
@@ -251,8 +253,15 @@ static Outcome choose_cells(Search *s, Py_ssize_t query, int q)
         s->others[WORDS * cell + q / 64] |= bit;
         if (s->probed.squared[j] < least)
             nearest = cell, least = s->probed.squared[j];
+        if (s->probed.squared[j] > most)
+            most = s->probed.squared[j];
     }
+    s->margins[query] = 0;
     if (nearest >= 0) {
+        float ends[2];
+        memcpy(ends, &least, sizeof least);
+        memcpy(ends + 1, &most, sizeof most);
+        s->margins[query] = ends[1] - ends[0];
         s->others[WORDS * nearest + q / 64] ^= bit;
         s->first_of[WORDS * nearest + q / 64] |= bit;
     }
@@ -283,8 +292,9 @@ static Outcome search_some(Search *s, Py_ssize_t first, int count)
         if (!all)
             outcome = choose_cells(s, first + q, q);
         else
-            for (Py_ssize_t c = 0; c < s->n_cells; c++)
-                s->others[WORDS * c + q / 64] |= (uint64_t)1 << q % 64;
+            s->margins[first + q] = INFINITY;
+        for (Py_ssize_t c = 0; all && c < s->n_cells; c++)
+            s->others[WORDS * c + q / 64] |= (uint64_t)1 << q % 64;
     }
     return outcome == DONE ? look_into_cells(s, s->queries + first * s->m) : outcome;
 }
@@ -338,7 +348,8 @@ static Outcome search(Call *call)
     Search s = {.call = call, .queries = at[0], .groups = at[1], .middles = at[2],
                 .centers = at[3], .starts = at[4], .homes = at[6], .near = at[7],
                 .m = SIZE('m'), .n_cells = SIZE('c'), .n_near = SIZE('s'),
-                .n_probes = SIZE('l'), .k = SIZE('k'), .listed_for = -1};
+                .n_probes = SIZE('l'), .k = SIZE('k'), .margins = at[10],
+                .listed_for = -1};
     Outcome outcome = check_cells(call, &s);
     if (outcome != DONE)
         return outcome;
@@ -365,6 +376,7 @@ static Outcome search(Call *call)
 const Loop search_cells = {
     "search_cells",
     "queries:d(q,m) points:f(g+3,m,16) middles:d(c,m) centers:f(h+3,m,16) starts:l(c+1) "
-    "samples:l(p) homes:i(z)<c near:i(y,s) found:L(q,k) squared:F(q,k) n_probes:#l",
+    "samples:l(p) homes:i(z)<c near:i(y,s) found:L(q,k) squared:F(q,k) "
+    "margins:F(q) n_probes:#l",
     search,
 };

@@ -96,7 +96,7 @@ def search_cells(
     n_probes: int,
     n_wanted: int,
     homes: Homes | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find the nearest samples of each query in the cells nearest to it.
 
     Parameters
@@ -118,24 +118,28 @@ def search_cells(
         In no order; -1 where the cells hold too few.
     squared : float32 array (q, n_wanted)
         Squared distances, in single precision; infinite there.
+    margin : float32 array (q,)
+        How much farther the last of the searched cells is than the first, in squared
+        distances of centres; infinite if all cells are searched.
     """
     queries = as_kind(queries, np.float64)
     if loops() is None:
         return _search_in_arrays(groups, queries, n_probes, n_wanted, homes)
     shape = queries.shape[0], n_wanted
     sample, squared = np.empty(shape, np.int64), np.empty(shape, np.float32)
+    margin = np.empty(shape[0], np.float32)
     none = np.empty(0, np.int32), np.empty((0, 0), np.int32)
     here, near = none if homes is None else (homes.cell, homes.near)
     cells = groups.points, groups.middles, groups.centers, groups.starts, groups.samples
     try:
         known = as_kind(here, np.int32), as_kind(near, np.int32)
-        loops().search_cells(queries, *cells, *known, sample, squared, n_probes)
+        loops().search_cells(queries, *cells, *known, sample, squared, margin, n_probes)
     except (IndexError, ValueError) as error:  # cells may come from a file
         raise ValueError(
             "the cells of the neighbour search are damaged, or of another version "
             f"({error}); fit the model again."
         ) from error
-    return sample, squared
+    return sample, squared, margin
 
 
 def _search_in_arrays(
@@ -144,7 +148,7 @@ def _search_in_arrays(
     n_probes: int,
     n_wanted: int,
     homes: Homes | None,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Search cell after cell, all the queries that look into it at once."""
     shape = queries.shape[0], n_wanted
     place, squared = np.full(shape, -1), np.full(shape, np.inf, dtype=np.float32)
@@ -154,7 +158,12 @@ def _search_in_arrays(
         np.put_along_axis(far, homes.near[homes.cell], False, axis=1)
         to_cells[far] = np.inf
     last = min(n_probes, to_cells.shape[1]) - 1
-    probed = to_cells <= np.partition(to_cells, last, axis=1)[:, last, None]
+    farthest = np.partition(to_cells, last, axis=1)[:, last]
+    probed = to_cells <= farthest[:, None]
+    margin = np.full(shape[0], np.inf, dtype=np.float32)
+    if n_probes < to_cells.shape[1]:
+        with np.errstate(invalid="ignore"):  # infinitely far from all cells
+            margin = np.nan_to_num(farthest - to_cells.min(axis=1))
     for cell, (start, stop) in enumerate(pairwise(groups.starts)):
         rows = np.flatnonzero(probed[:, cell])
         if not rows.size or start == stop:
@@ -168,7 +177,7 @@ def _search_in_arrays(
         squared[rows] = np.take_along_axis(gaps, kept, axis=1)
         place[rows] = np.take_along_axis(places, kept, axis=1)
     place[np.isinf(squared)] = -1
-    return np.where(place < 0, -1, groups.samples[place]), squared
+    return np.where(place < 0, -1, groups.samples[place]), squared, margin
 
 
 def _squared_to(queries: np.ndarray, points: np.ndarray) -> np.ndarray:
