@@ -155,7 +155,7 @@ class _Probing:
         return float(np.quantile(self.covers(n_probes), UNCOVERED))
 
     def fewest(self) -> int:
-        """Return the smallest number of cells that hold enough.
+        """Return the smallest number of cells that hold enough, and one more.
 
         The rows are a sample: all rows may miss more, by two standard deviations.
         """
@@ -168,7 +168,7 @@ class _Probing:
             missed, allowed = self.needed.shape[1] * _missed_by_worst(shares)
             enough = shares.mean() >= RECALL and missed + 2 * missed**0.5 <= allowed
             few, many = (few, n_probes) if enough else (n_probes + 1, many)
-        return few
+        return min(few + 1, self.gaps.shape[1])
 
 
 def _missed_by_worst(shares: np.ndarray) -> np.ndarray:

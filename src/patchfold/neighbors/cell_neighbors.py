@@ -24,7 +24,7 @@ from ..records import Neighborhoods
 from .cell_search import Candidates, Cells, search_near
 from .exact import MANY, SPARE, search_all
 
-WIDER = (1, 4, 16)
+WIDER = (1, 4)
 """Multiples of candidates and cells, from one search of a row to the next."""
 
 TIE = 1e-10
