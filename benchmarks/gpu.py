@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 import patchfold as pf
-from patchfold.backends.homes import HERE, find_device, move
+from patchfold.backends.backend import NUMPY, Backend, find_backend
 from patchfold.dissimilarity.table import DISSIMILARITIES
 from patchfold.studies.bench.device import (
     ROWS,
@@ -78,15 +78,15 @@ def largest_angle(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.arcsin(np.clip(sines.max(), 0, 1)))
 
 
-def agreement(home: Any) -> Iterator[str]:
+def agreement(backend: Backend) -> Iterator[str]:
     """Compare a device with NumPy: dissimilarities, embeddings, bits."""
     X = noisy_roll(2000, n_features=8)
     y = (X[:, 0] > 0).astype(int)
-    T = move(X, home)
+    T = backend.give_back(X)
     for name in DISSIMILARITIES:
         here = pf.PatchEigenmaps(dissimilarity=name).fit(X)
         there = pf.PatchEigenmaps(dissimilarity=name).fit(T)
-        data = move(there.graph_, HERE).data
+        data = NUMPY.bring(there.graph_).data
         gap = abs(here.graph_.data - data).max() / abs(here.graph_.data).max()
         angle = largest_angle(here.embedding_, there.embedding_.cpu().numpy())
         yield f"{name}: edges differ by {gap:.1e}, angle {angle:.1e}"
@@ -148,11 +148,11 @@ def watched(clock: Clock) -> Iterator[None]:
             setattr(module, name, function)
 
 
-def profile(home: Any, row: Any, n: int) -> str:
+def profile(backend: Backend, row: Any, n: int) -> str:
     """Return the seconds of every stage of one row."""
     samples, y = make_data(row, n)
-    X = move(samples, home)
-    clock = Clock(home.device)
+    X = backend.give_back(samples)
+    clock = Clock(backend.device)
     with watched(clock):
         start = time.perf_counter()
         float(row.make().fit(X, y).embedding_[0, 0])
@@ -161,16 +161,16 @@ def profile(home: Any, row: Any, n: int) -> str:
     return f"{row.what}, {n:,} x {row.m}: {total:.3f} s: {parts}"
 
 
-def beside_torchdr(home: Any, n: int) -> str:
+def beside_torchdr(backend: Backend, n: int) -> str:
     """Time UMAP of TorchDR and ELAP on the same samples, the better of two runs."""
     try:
         import torchdr
     except ImportError as error:
         return f"TorchDR is not installed ({error})."
-    X = move(noisy_roll(n), home).float()
+    X = backend.give_back(noisy_roll(n)).float()
 
     def umap() -> Any:
-        settings = {"n_neighbors": 15, "device": str(home.device), "backend": None}
+        settings = {"n_neighbors": 15, "device": str(backend.device), "backend": None}
         return torchdr.UMAP(n_components=2, **settings).fit_transform(X).detach()
 
     def elap() -> Any:
@@ -191,9 +191,9 @@ def beside_torchdr(home: Any, n: int) -> str:
     )
 
 
-def small_memory(home: Any) -> Iterator[str]:
+def small_memory(backend: Backend) -> Iterator[str]:
     """Say what happens where a fit has no room."""
-    X = move(noisy_roll(150_000), home)
+    X = backend.give_back(noisy_roll(150_000))
     for make in (
         lambda: pf.PatchIsomap(n_landmarks=None),
         lambda: pf.elap(n_neighbors=0.5),
@@ -205,8 +205,8 @@ def small_memory(home: Any) -> Iterator[str]:
             yield f"MemoryError: {error}"
     torch.cuda.empty_cache()
     free, _ = torch.cuda.mem_get_info()
-    taken = torch.empty(int(free - 6 * 2**30), dtype=torch.uint8, device=home.device)
-    X = move(noisy_roll(300_000, n_features=50), home)
+    taken = torch.empty(int(free - 6 * 2**30), dtype=torch.uint8, device=backend.device)
+    X = backend.give_back(noisy_roll(300_000, n_features=50))
     try:
         start = time.perf_counter()
         pf.elap(n_neighbors=15, kernel_width="auto").fit(X)
@@ -225,7 +225,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    home = find_device(options.device)
+    backend = find_backend(options.device)
     options.out.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
 
@@ -234,22 +234,22 @@ def main() -> None:
         lines.append(line)
         (options.out / "gpu.md").write_text("\n\n".join(lines) + "\n")
 
-    tell(describe_device(home))
-    for line in agreement(home):
+    tell(describe_device(backend))
+    for line in agreement(backend):
         tell(line)
     results = []
     for row in ROWS:
         n = row.quick if options.quick else row.n
-        results.append(time_row(row, home, n=n, repeats=options.repeats))
+        results.append(time_row(row, backend, n=n, repeats=options.repeats))
         print(results[-1], flush=True)
-        tell(profile(home, row, n))
+        tell(profile(backend, row, n))
     tell(format_table(results))
     for row in () if options.quick else UNJUDGED:
-        profile(home, row, 3000)  # compiles
-        tell(profile(home, row, row.n))
-    tell(beside_torchdr(home, 2000 if options.quick else TORCHDR))
-    if home.device.type == "cuda":
-        for line in small_memory(home):
+        profile(backend, row, 3000)  # compiles
+        tell(profile(backend, row, row.n))
+    tell(beside_torchdr(backend, 2000 if options.quick else TORCHDR))
+    if backend.device.type == "cuda":
+        for line in small_memory(backend):
             tell(line)
 
 

@@ -9,7 +9,7 @@ from scipy.linalg import subspace_angles
 from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
-from patchfold.backends.homes import HERE, move
+from patchfold.backends.backend import NUMPY
 from patchfold.dissimilarity.table import DISSIMILARITIES
 from patchfold.exceptions import DisconnectedGraphWarning
 
@@ -28,7 +28,7 @@ def send(request):
 
 
 def array(tensor):
-    return move(tensor, HERE)
+    return NUMPY.bring(tensor)
 
 
 def squared_gap_of_means(left, right):
@@ -93,7 +93,7 @@ def test_every_dissimilarity_agrees_to_eight_digits(send, name, n_neighbors, win
     X, _ = wine
     model = pf.PatchIsomap(dissimilarity=name, n_neighbors=n_neighbors)
     here, there = fitted_pair(send, model, X)
-    graph = move(there.graph_, HERE)
+    graph = array(there.graph_)
     np.testing.assert_array_equal(graph.indices, here.graph_.indices)
     np.testing.assert_array_equal(graph.indptr, here.graph_.indptr)
     # Hellinger's is the root of a difference: equal patches are at a root of rounding.

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..exceptions import MemoryBudgetError
 from .arrays import Array
-from .homes import is_tensor
 from .tensors.devices import free_memory
+from .tensors.transfer import is_tensor
 
 BYTES_PER_EDGE = 150
 """What one neighbour of one sample costs at the peak: indices, sorting, weights."""

@@ -89,13 +89,6 @@ def one_line_errors(interrupted: str = "nothing was written") -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def find_home(device: str) -> Any:
-    """Return the place for arrays that --device names: NumPy's if none is named."""
-    from ..backends.homes import HERE, find_device
-
-    return find_device(device) if device else HERE
-
-
 @contextmanager
 def spread_over(cluster: str) -> Iterator[Any]:
     """Spread the work over a cluster, and lend its client; None if none is named."""

@@ -13,7 +13,6 @@ from ._shared import (
     Quiet,
     check_jobs,
     check_out,
-    find_home,
     one_line_errors,
 )
 
@@ -36,17 +35,18 @@ def bench(
     it times fits there instead, up to a million samples, in a minute or two.
     """
     with one_line_errors("what was timed is kept"):
+        from ..backends.backend import find_backend
         from ..studies.bench.report import format_table, run_bench, run_device_bench
 
         check_out(out)
         check_jobs(n_jobs)
-        home = find_home(device)
+        backend = find_backend(device)
         out.mkdir(parents=True, exist_ok=True)
         written = "bench.md, bench.csv, growth.csv, growth.png"
         with Progress(quiet, "bench") as advance:
             if device:
                 results = run_device_bench(
-                    out, home, quick=quick, only=only, progress=advance
+                    out, backend, quick=quick, only=only, progress=advance
                 )
                 written = "device.md, device.csv"
             else:

@@ -27,7 +27,6 @@ from ._shared import (
     Scale,
     Target,
     check_nothing_is_lost,
-    find_home,
     one_line_errors,
     show_parts,
     split_names,
@@ -35,7 +34,7 @@ from ._shared import (
 )
 
 if TYPE_CHECKING:
-    from ..backends.homes import Home
+    from ..backends.backend import Backend
     from ..tables.embedding import Embedded
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -97,6 +96,7 @@ def embed(
         place_out_of_core(source, out, fitted, cluster, kept, refused, quiet, as_json)
         return
     with one_line_errors():
+        from ..backends.backend import find_backend
         from ..tables.embedding import embed_table, place_table
 
         _check_places(out, plot, model, components)
@@ -105,11 +105,13 @@ def embed(
         # data: shares by n, m and K foretold, at half time, .5 to 9 times the truth.
         what, timed = ("placing", True) if fitted else (method, False)
         bar = Progress(quiet or as_json, what, timed=timed)
-        home = find_home(device)
-        with _fit_on(cluster, home, bar) as fit, bar as advance, show_parts(bar):
+        backend = find_backend(device)
+        with _fit_on(cluster, backend, bar) as fit, bar as advance, show_parts(bar):
             if fitted is not None:
                 _check_left_out(settled)
-                done = place_table(source, fitted, **roles, progress=advance, home=home)
+                done = place_table(
+                    source, fitted, **roles, progress=advance, backend=backend
+                )
             else:
                 done = embed_table(
                     source,
@@ -128,14 +130,12 @@ def embed(
 
 
 @contextmanager
-def _fit_on(cluster: str, home: Home, bar: Progress) -> Iterator[Any]:
+def _fit_on(cluster: str, backend: Backend, bar: Progress) -> Iterator[Any]:
     """Lend what fits an estimator on a cluster or a device; None if none is named."""
-    if cluster and home.device is not None:
+    if cluster and not backend.is_numpy:
         raise ValueError("--cluster and --device are two places: name one of them.")
-    if home.device is not None:
-        from ..backends.homes import fit_on
-
-        yield fit_on(home)
+    if not backend.is_numpy:
+        yield backend.fit
         return
     if not cluster:
         yield None

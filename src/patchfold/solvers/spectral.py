@@ -158,7 +158,7 @@ def _on_device(
             pass
     null = move(null_vector, HERE)
     found = smallest_eigenpairs(
-        matrix.here(), n_components, null, solver=solver, seed=seed
+        matrix.to_numpy(), n_components, null, solver=solver, seed=seed
     )
     return move(found, home)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from ..backends.homes import HERE, Home, send_model
+from ..backends.backend import NUMPY, Backend
 from ..estimators.methods import OTHERS, find_method
 from . import choose_columns, encode_classes, make_encoder, match_columns, read_source
 from .encoding import is_encoder, summarize_columns
@@ -144,7 +144,7 @@ def place_table(
     target: str | None = None,
     id: str | None = None,
     progress: Callable[[int, int], None] | None = None,
-    home: Home = HERE,
+    backend: Backend = NUMPY,
 ) -> Embedded:
     """Place the samples of a table in the embedding of a saved pipeline.
 
@@ -159,17 +159,17 @@ def place_table(
     progress : callable, default=None
         Called with the samples that are placed, and all there are; they are then placed
         some thousands at a time.
-    home : Home, default=HERE
-        The device they are placed on.
+    backend : Backend, default=NUMPY
+        Where they are placed.
 
     Returns
     -------
     Embedded
     """
     pipeline, about = load_pipeline(model)
-    if home.device is not None:
+    if not backend.is_numpy:
         name, last = pipeline.steps[-1]
-        pipeline.steps[-1] = name, send_model(last, home)
+        pipeline.steps[-1] = name, backend.copy_model(last)
     read = read_source(source)
     for name in filter(None, (id, target)):
         if name not in read.frame.columns:

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from helpers.comparing import edges_of
 from scipy.sparse.csgraph import connected_components, dijkstra
 
-from patchfold.backends import homes
 from patchfold.backends import memory as memory_module
+from patchfold.backends.backend import NUMPY, Backend
 from patchfold.backends.tensors import jacobi, spectral
 from patchfold.backends.tensors.graph import find_pieces
 from patchfold.backends.tensors.paths import path_lengths
@@ -31,7 +31,7 @@ NO_CUDA = pytest.mark.skipif(
 
 
 def tensors(value):
-    return homes.move(value, homes.Home(torch.device("cpu")))
+    return Backend(torch.device("cpu")).bring(value)
 
 
 def grid():
@@ -112,7 +112,7 @@ class TestGraph:
         length = np.arange(pairs.source.size) / 7.0  # the first is a zero
         expected = EdgeList(pairs, length).to_csr()
         matrix = EdgeList(found, torch.from_numpy(length)).to_csr()
-        there = homes.move(matrix, homes.HERE)
+        there = NUMPY.bring(matrix)
         np.testing.assert_array_equal(there.indptr, expected.indptr)
         np.testing.assert_array_equal(there.indices, expected.indices)
         np.testing.assert_array_equal(there.data, expected.data)
@@ -227,9 +227,9 @@ class TestEigenpairs:
         matrix, degrees = laplacian(tensors(weights))
         scaled = matrix.scaled(1 / degrees.sqrt())
         vector = torch.arange(700.0, dtype=torch.float64)
-        expected = scaled.here() @ vector.numpy()
+        expected = scaled.to_numpy() @ vector.numpy()
         np.testing.assert_allclose(scaled.product(vector), expected, atol=1e-10)
-        row_sums = abs(scaled.here()).sum(axis=1)
+        row_sums = abs(scaled.to_numpy()).sum(axis=1)
         assert scaled.size == pytest.approx(row_sums.max())
 
     def test_what_does_not_converge_is_solved_in_numpy(self, monkeypatch):
@@ -289,44 +289,10 @@ class TestMemory:
             memory_module.require_graph_memory(X, 15, patches=True)
         memory_module.require_graph_memory(X[:1000], 15, patches=True)
 
-    def test_a_full_device_is_a_memory_error_in_words(self):
-        def fail():
-            with homes.plain_memory_errors("work on 7 samples", "Take fewer."):
-                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
-
-        with pytest.raises(MemoryBudgetError, match=r"work on 7 samples.*Take fewer\."):
-            fail()
-
     def test_blocks_on_a_device_are_large_and_in_one_thread(self):
         with device_blocks(2**30):
             blocks = map_blocks(lambda block: block.stop, 100, 2**25, n_jobs=2)
         assert blocks == [32, 64, 96, 100]
-
-
-class TestHomes:
-    def test_there_and_back(self):
-        pairs = random_graph(20, 50)
-        edges = EdgeList(pairs, np.arange(pairs.source.size, dtype=float))
-        there = tensors(
-            {"edges": edges, "words": ["a", None], "matrix": edges.to_csr()}
-        )
-        assert torch.is_tensor(there["edges"].pairs.row)
-        back = homes.move(there, homes.HERE)
-        np.testing.assert_array_equal(back["edges"].length, edges.length)
-        assert back["words"] == ["a", None]
-        np.testing.assert_array_equal(
-            back["matrix"].toarray(), edges.to_csr().toarray()
-        )
-
-    def test_a_hosted_function_returns_to_the_device_and_precision(self):
-        found = homes.hosted(np.cumsum)(torch.ones(3))
-        assert found.dtype == torch.float32
-        assert found.tolist() == [1, 2, 3]
-        assert isinstance(homes.hosted(np.cumsum)(np.ones(3)), np.ndarray)
-
-    def test_a_device_that_is_not_there(self):
-        with pytest.raises(ValueError, match="device='moon' cannot be used here"):
-            homes.find_device("moon")
 
 
 def test_the_table_of_a_device(tmp_path, monkeypatch):

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Any
 
 from ..arrays import Array
-from ..homes import HERE, csr_tensor, move
 from . import kernels
+from .transfer import csr_tensor, send
 
 DENSE = 8
 """A matrix with more than this part of all entries is multiplied as a dense one."""
@@ -129,13 +129,12 @@ class Laplacian:
         f = self.factors
         return self.degrees if f is None else f * self.degrees * f
 
-    def here(self) -> Any:
+    def to_numpy(self) -> Any:
         """Return the matrix as a SciPy sparse array."""
         import scipy.sparse as sp
 
-        weights, degrees, factors = move(
-            (self.weights, self.degrees, self.factors), HERE
-        )
+        parts = self.weights, self.degrees, self.factors
+        weights, degrees, factors = send(parts, None)
         matrix = sp.diags_array(degrees) - weights
         if factors is not None:
             matrix = sp.diags_array(factors) @ matrix @ sp.diags_array(factors)

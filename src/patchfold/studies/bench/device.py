@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.homes import Home, move
+from ...backends.backend import Backend, backend_for
 from ...backends.tensors.search import search_all
 from ...estimators.recipes import elap, klap
 from ...neighbors.choice import find_neighbors
@@ -82,16 +82,16 @@ def device_recall(X: Any, n_neighbors: int = N_NEIGHBORS, n_rows: int = 2000) ->
     """Return the share of true neighbours that a fit on a device finds."""
     found = find_neighbors(X, n_neighbors).indices
     rows = np.sort(np.random.default_rng(1).permutation(X.shape[0])[:n_rows])
-    rows = move(rows, Home(X.device))
+    rows = backend_for(X).bring(rows)
     true, _ = search_all(X[rows], X, n_neighbors, own=rows)
     same = found[rows][:, :, None] == true[:, None, :]
     return float(same.any(2).double().mean())
 
 
-def time_row(row: DeviceRow, home: Home, *, n: int, repeats: int = 3) -> Result:
+def time_row(row: DeviceRow, backend: Backend, *, n: int, repeats: int = 3) -> Result:
     """Time one row; a fit that fails is a verdict, not the end."""
     samples, y = make_data(row, n)
-    X = move(samples, home)
+    X = backend.give_back(samples)
     best, verdict = float("inf"), ""
     try:
         with warnings.catch_warnings():
@@ -115,23 +115,24 @@ def time_row(row: DeviceRow, home: Home, *, n: int, repeats: int = 3) -> Result:
     return Result(what, "seconds", n, seconds, None, None, None, row.seconds, verdict)
 
 
-def describe_device(home: Home) -> str:
+def describe_device(backend: Backend) -> str:
     """Say on what device and with which versions the run was.
 
     Examples
     --------
-    >>> from patchfold.backends.homes import HERE
-    >>> describe_device(HERE).startswith("On NumPy")
+    >>> from patchfold.backends.backend import NUMPY
+    >>> describe_device(NUMPY).startswith("On NumPy")
     True
     """
     from importlib.metadata import version
 
-    if home.device is None:
+    if backend.is_numpy:
         return f"On NumPy {version('numpy')}"
     import torch
 
-    name = str(home.device)
-    if home.device.type == "cuda":
-        name = f"{torch.cuda.get_device_name(home.device)}, CUDA {torch.version.cuda}"
+    device = backend.device
+    name = str(device)
+    if device.type == "cuda":
+        name = f"{torch.cuda.get_device_name(device)}, CUDA {torch.version.cuda}"
     date = time.strftime("%Y-%m-%d", time.gmtime())
     return f"{name}; torch {torch.__version__}, numpy {version('numpy')}; {date}."

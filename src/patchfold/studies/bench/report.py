@@ -12,8 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
+from ...backends.backend import Backend
 from ...backends.files import write_bytes, write_text
-from ...backends.homes import Home
 from .device import ROWS, describe_device, time_row
 from .measure import Measurement
 from .rows import (
@@ -117,7 +117,7 @@ def _told(rows: Sequence[R], quick: bool, progress: Progress) -> Iterator[R]:
 
 def run_device_bench(
     out: Path,
-    home: Home,
+    backend: Backend,
     *,
     quick: bool = False,
     only: str = "",
@@ -129,7 +129,7 @@ def run_device_bench(
     ----------
     out : Path
         An existing folder.
-    home : Home
+    backend : Backend
         The device.
     quick : bool
         Smaller sizes.
@@ -145,9 +145,9 @@ def run_device_bench(
     """
     results: list[Result] = []
     for row in _told(_pick(ROWS, only), quick, progress):
-        results.append(time_row(row, home, n=row.quick if quick else row.n))
+        results.append(time_row(row, backend, n=row.quick if quick else row.n))
         write_text(out / "device.csv", _as_csv(Result, results))
-        text = f"# Speed\n\n{describe_device(home)}\n\n{format_table(results)}\n"
+        text = f"# Speed\n\n{describe_device(backend)}\n\n{format_table(results)}\n"
         write_text(out / "device.md", text)
     return results
 

@@ -1,0 +1,201 @@
+"""Where arrays live, and who works on them: NumPy and SciPy, or torch on a device.
+
+This is the one place that decides it. A stage is a function written for NumPy; marked
+`on_any_device` it takes tensors too. Where `TWINS` names an implementation for tensors,
+that one is called; otherwise the tensors are brought to NumPy, and the results go back.
+An estimator asks once for the backend of its samples (`backend_for`), and gives back
+its results by it. torch is never imported unless a tensor is there already, or a device
+is asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from importlib import import_module
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..exceptions import MemoryBudgetError
+from .tensors.devices import block_bytes
+from .tensors.transfer import first_tensor, is_tensor, send
+from .threads import device_blocks
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+TWINS: dict[str, str] = {}
+"""Stages that tensors have their own implementation of, and the module of `tensors`
+where it is. It has the name and the parameters of the stage. Where it returns
+NotImplemented, the stage is done in NumPy."""
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A place for arrays.
+
+    Attributes
+    ----------
+    device : torch.device or None
+        None is NumPy.
+    dtype : torch.dtype or None
+        Floating type of what was given; results are given back in it. None keeps
+        theirs.
+    """
+
+    device: Any = None
+    dtype: Any = None
+
+    @property
+    def is_numpy(self) -> bool:
+        """Whether arrays here are of NumPy, not tensors."""
+        return self.device is None
+
+    def bring(self, value: Any) -> Any:
+        """Return a value with every array in it here, to be worked on."""
+        return send(value, self.device)
+
+    def give_back(self, value: Any) -> Any:
+        """Return a result with every array in it here, in the precision of the input.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> x = np.ones(3)
+        >>> backend_for(x).give_back(x) is x
+        True
+        """
+        return send(value, self.device, self.dtype)
+
+    @contextmanager
+    def working_on(self, X: Any, remedy: str) -> Iterator[None]:
+        """Cut work into blocks of the device's size, and say when it is full.
+
+        In NumPy nothing changes.
+
+        Parameters
+        ----------
+        X : array or tensor (n, m)
+            What is worked on.
+        remedy : str
+            What to do if the device is full.
+        """
+        if self.is_numpy or self.device.type == "cpu":
+            yield
+            return
+        what = f"work on {X.shape[0]} samples with {X.shape[-1]} features"
+        with device_blocks(block_bytes(self.device)), plain_memory_errors(what, remedy):
+            yield
+
+    def copy_model(self, model: Any) -> Any:
+        """Return a copy of a fitted model as if it had been fitted here."""
+        moved = copy.copy(model)
+        vars(moved).update(self.give_back(vars(model)))
+        return moved
+
+    def fit(self, model: Any, X: Any, y: Any) -> Any:
+        """Fit a model to samples in NumPy here, and bring what is fitted to NumPy."""
+        model.fit(self.give_back(np.asarray(X)), y)
+        vars(model).update(NUMPY.bring(vars(model)))
+        return model
+
+
+NUMPY = Backend()
+
+
+def backend_for(X: Any) -> Backend:
+    """Return where an array lives; anything but a tensor is NumPy's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> backend_for(np.ones(3)).is_numpy
+    True
+    """
+    if not is_tensor(X):
+        return NUMPY
+    return Backend(X.device, X.dtype if X.dtype.is_floating_point else None)
+
+
+def find_backend(device: str) -> Backend:
+    """Return the torch device of that name, in double precision; NumPy if it is empty.
+
+    Raises
+    ------
+    ImportError
+        Without torch.
+    ValueError
+        If there is no such device here.
+    """
+    if not device:
+        return NUMPY
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(
+            f'device={device!r} needs torch: pip install "patchfold[torch]"'
+        ) from error
+    try:
+        found = torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"device={device!r} cannot be used here: {reason}. Leave it out, or pass "
+            "'cpu'."
+        ) from error
+    return Backend(found, torch.float64)
+
+
+def on_any_device(stage: F) -> F:
+    """Let a function that is written for NumPy take tensors, and return them.
+
+    Without a tensor among its arguments it is called as it is. Its twin is called
+    where it is; else results go where the first tensor was.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> on_any_device(np.sort)(np.array([2, 1])).tolist()
+    [1, 2]
+    """
+    name = stage.__name__
+
+    @wraps(stage)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        tensor = first_tensor((args, kwargs)) if "torch" in sys.modules else None
+        if tensor is None:
+            return stage(*args, **kwargs)
+        if name in TWINS:
+            module = import_module(f".tensors.{TWINS[name]}", __package__)
+            found = getattr(module, name)(*args, **kwargs)
+            if found is not NotImplemented:
+                return found
+        args, kwargs = NUMPY.bring((args, kwargs))
+        return backend_for(tensor).give_back(stage(*args, **kwargs))
+
+    return call  # type: ignore[return-value]
+
+
+@contextmanager
+def plain_memory_errors(what: str, remedy: str) -> Iterator[None]:
+    """Turn a device that is out of memory into a MemoryError with words."""
+    torch = sys.modules.get("torch")
+    shortage: Any = () if torch is None else torch.OutOfMemoryError
+    try:
+        yield
+    except shortage as error:
+        raise MemoryBudgetError(
+            f"{what} did not fit in the memory of the device"
+            f"{_memory_in_words(torch)}. {remedy}"
+        ) from error
+
+
+def _memory_in_words(torch: Any) -> str:
+    if not torch.cuda.is_available():
+        return ""
+    free, total = torch.cuda.mem_get_info()
+    return f", {total / 2**30:.1f} GiB of which {free / 2**30:.1f} are free"

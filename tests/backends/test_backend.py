@@ -1,0 +1,126 @@
+"""The seam between stages and the place where arrays live."""
+
+from dataclasses import dataclass
+from importlib import import_module
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.decomposition import PCA
+
+from patchfold.backends import backend as seam
+from patchfold.backends.backend import (
+    NUMPY,
+    Backend,
+    backend_for,
+    find_backend,
+    on_any_device,
+)
+from patchfold.exceptions import MemoryBudgetError
+
+EXTRA = 'needs the torch extra: pip install "patchfold[torch]"'
+
+
+@dataclass(frozen=True)
+class Record:
+    values: object
+    word: str = "a word"
+
+
+@on_any_device
+def running_sums(record, start):
+    """Add up what a record has; for NumPy alone."""
+    assert isinstance(record.values, np.ndarray)
+    return Record(np.cumsum(record.values, out=np.empty(record.values.shape)) + start)
+
+
+def test_a_stage_takes_arrays_as_they_are():
+    values = np.arange(3.0)
+    assert running_sums(Record(values), start=1).values.tolist() == [1, 2, 4]
+    assert NUMPY.bring({"a": [values]})["a"][0] is values
+    assert NUMPY.give_back(values) is values
+    assert backend_for([[1.0], [2.0]]) == NUMPY == find_backend("")
+    with NUMPY.working_on([[1.0]], "no remedy"):
+        pass
+
+
+class TestTensors:
+    @pytest.fixture(autouse=True)
+    def torch(self):
+        return pytest.importorskip("torch", reason=EXTRA)
+
+    def test_there_and_back(self, torch):
+        matrix = sp.random_array((20, 30), density=0.1, rng=0, format="csr")
+        given = {
+            "record": Record(np.arange(3.0)),
+            "words": ["a", None, np.array(["b"])],
+            "matrix": matrix,
+        }
+        there = Backend(torch.device("cpu"), torch.float32).bring(given)
+        assert there["record"].values.dtype == torch.float64
+        assert there["words"] == ["a", None, np.array(["b"])]
+        back = NUMPY.bring(there)
+        np.testing.assert_array_equal(back["record"].values, given["record"].values)
+        np.testing.assert_array_equal(back["matrix"].toarray(), matrix.toarray())
+
+    def test_results_are_given_back_in_the_precision_of_the_samples(self, torch):
+        X = torch.ones((3, 2), dtype=torch.float32)
+        backend = backend_for(X)
+        assert not backend.is_numpy
+        assert backend.give_back(np.ones(3)).dtype == torch.float32
+        assert backend.bring(np.ones(3)).dtype == torch.float64
+        assert backend.give_back(np.ones(3, dtype=int)).dtype == torch.int64
+        whole = backend_for(torch.ones(3, dtype=torch.int64))
+        assert whole.give_back(np.ones(3)).dtype == torch.float64
+
+    def test_a_number_that_the_precision_cannot_hold_is_an_error(self, torch):
+        backend = backend_for(torch.ones(3, dtype=torch.float16))
+        with pytest.raises(ValueError, match="up to 1e\\+09 do not fit"):
+            backend.give_back(np.array([1e9]))
+
+    def test_a_stage_without_a_twin_is_done_in_numpy(self, torch):
+        found = running_sums(Record(torch.ones(3)), start=1)
+        assert found.values.dtype == torch.float32
+        assert found.values.tolist() == [2, 3, 4]
+
+    def test_the_twin_is_called_unless_it_cannot_do_it(self, torch, monkeypatch):
+        monkeypatch.setitem(seam.TWINS, "row_sums", "graph")
+
+        @on_any_device
+        def row_sums(matrix):
+            return "in NumPy"
+
+        tensor = torch.eye(3).to_sparse_csr()
+        assert row_sums(tensor).tolist() == [1, 1, 1]
+        graph = import_module("patchfold.backends.tensors.graph")
+        monkeypatch.setattr(graph, "row_sums", lambda matrix: NotImplemented)
+        assert row_sums(tensor) == "in NumPy"
+        assert row_sums(np.eye(3)) == "in NumPy"
+
+    def test_a_model_is_fitted_on_a_device_and_comes_back(self, torch):
+        X = np.random.default_rng(0).normal(size=(20, 3))
+
+        class Model(PCA):
+            def fit(self, X, y=None):
+                assert torch.is_tensor(X)
+                super().fit(X.numpy())
+                self.mean_ = torch.asarray(self.mean_)
+                return self
+
+        backend = find_backend("cpu")
+        model = backend.fit(Model(1), X, None)
+        assert isinstance(model.mean_, np.ndarray)
+        assert torch.is_tensor(backend.copy_model(model).mean_)
+        assert isinstance(model.mean_, np.ndarray)
+
+    def test_a_full_device_is_a_memory_error_in_words(self, torch):
+        def fail():
+            with seam.plain_memory_errors("work on 7 samples", "Take fewer."):
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
+
+        with pytest.raises(MemoryBudgetError, match=r"work on 7 samples.*Take fewer\."):
+            fail()
+
+    def test_a_device_that_is_not_there(self):
+        with pytest.raises(ValueError, match="device='moon' cannot be used here"):
+            find_backend("moon")
