@@ -48,7 +48,7 @@ STAGES = {
     ),
     "patchfold.estimators.eigenmaps": ("edge_weights", "smallest_eigenpairs"),
     "patchfold.estimators.isomap": ("geodesics", "classical_mds"),
-    "patchfold.records": ("symmetric_csr",),
+    "patchfold.records": ("mirror_edges",),
 }
 
 

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 
 from .backends.arrays import Array, array_namespace
-from .backends.homes import is_tensor
 from .backends.native.edges import mirror_edges
-from .backends.tensors.graph import symmetric_csr
 
 
 @dataclass(frozen=True)
@@ -189,8 +187,6 @@ class EdgeList:
         Zeros stay stored: an entry that is absent is not an edge.
         """
         n = self.pairs.n_samples
-        if is_tensor(data):
-            return symmetric_csr(n, self.pairs.source, self.pairs.target, data)
         return mirror_edges(n, self.pairs.source, self.pairs.target, data)
 
 

@@ -1,5 +1,6 @@
 """The seam between stages and the place where arrays live."""
 
+import inspect
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -42,6 +43,32 @@ def test_a_stage_takes_arrays_as_they_are():
     assert backend_for([[1.0], [2.0]]) == NUMPY == find_backend("")
     with NUMPY.working_on([[1.0]], "no remedy"):
         pass
+
+
+STAGES = {
+    "backends.native.edges": ("mirror_edges", "unite_relations"),
+    "graph.connectivity": ("measure_candidates",),
+    "graph.paths": ("by_samples", "geodesics"),
+    "graph.weights": ("find_pieces", "laplacian", "median", "scale_both_sides"),
+    "solvers.gradient": ("edge_pattern", "nearest_rotation", "pull_along"),
+    "solvers.spectral": ("bottom_eigenpairs",),
+}
+
+
+def test_the_table_names_stages_and_twins_with_their_parameters():
+    """A stage that is renamed without its twin would be done in NumPy in silence."""
+    assert sorted(seam.TWINS) == sorted(sum(STAGES.values(), ()))
+    for module, names in STAGES.items():
+        for name in names:
+            stage = getattr(import_module(f"patchfold.{module}"), name)
+            assert hasattr(stage, "__wrapped__"), f"{name} is not on_any_device"
+            path = f"patchfold.backends.tensors.{seam.TWINS[name]}"
+            twin = getattr(import_module(path), name)
+            expected, found = (inspect.signature(f).parameters for f in (stage, twin))
+            assert [*map(str, found)] == [*map(str, expected)], name
+            for key in expected:
+                assert found[key].kind == expected[key].kind, (name, key)
+                assert found[key].default == expected[key].default, (name, key)
 
 
 class TestTensors:

@@ -28,7 +28,21 @@ from .threads import device_blocks
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TWINS: dict[str, str] = {}
+TWINS = {
+    "bottom_eigenpairs": "spectral",
+    "by_samples": "paths",
+    "edge_pattern": "graph",
+    "find_pieces": "graph",
+    "geodesics": "paths",
+    "laplacian": "graph",
+    "measure_candidates": "joining",
+    "median": "graph",
+    "mirror_edges": "graph",
+    "nearest_rotation": "spectral",
+    "pull_along": "graph",
+    "scale_both_sides": "graph",
+    "unite_relations": "graph",
+}
 """Stages that tensors have their own implementation of, and the module of `tensors`
 where it is. It has the name and the parameters of the stage. Where it returns
 NotImplemented, the stage is done in NumPy."""

@@ -14,10 +14,9 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ..backends.arrays import Array, array_namespace
+from ..backends.backend import NUMPY, backend_for, on_any_device
 from ..backends.distances import Entries, Products
-from ..backends.homes import HERE, Home, home_of, hosted, is_tensor, move
 from ..backends.memory import require_memory
-from ..backends.tensors.joining import closest_candidates
 from ..backends.threads import map_blocks
 from ..exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from ..neighbors.radius import name_rows
@@ -40,7 +39,7 @@ def weak_components(pairs: Pairs) -> Components:
     return Components(count, labels, "connected components")
 
 
-@hosted
+@on_any_device
 def closed_components(pairs: Pairs) -> Components:
     """Find the groups of samples that no neighbour relation leaves.
 
@@ -108,35 +107,60 @@ def closest_pairs(
     group = labels[grouped]
     n_groups = int(group[-1]) + 1
     require_memory(
-        300.0 * n_groups**2 + (24.0 * group.size * n_groups if is_tensor(X) else 0),
+        300.0 * n_groups**2,
         f"joining a graph in {n_groups} pieces",
         "Raise n_neighbors or radius, so that there are fewer.",
         like=X,
     )
-    home = home_of(X)
-    if is_tensor(X):
-        sorted_X = X[move(grouped, home)]
-        places = closest_candidates(sorted_X, move(group, home), n_groups)
-        ends = move((sorted_X[places[0]], sorted_X[places[1]]), HERE)
-        exact = ((ends[0] - ends[1]) ** 2).sum(axis=1)
-        row, column = move(places, HERE)
-    else:
-        table: Products | Entries
-        if precomputed:
-            table = Entries(X[np.ix_(grouped, grouped)])
-        else:
-            table = Products(X[grouped], X[grouped])
-        turns = 2 * N_STARTS * N_TURNS * n_groups
-        if precomputed or group.size <= max(EXACT, turns):
-            row, column = _candidates(table, group, n_groups, n_jobs)
-        else:
-            row, column = _nearly_closest(X[grouped], group, n_groups, n_jobs)
-        exact = table.exact(row, column)
+    backend = backend_for(X)
+    there = backend.bring(grouped), backend.bring(group)
+    found = measure_candidates(X, *there, n_groups, precomputed, n_jobs)
+    row, column, exact = NUMPY.bring(found)
     two_groups = group[row] * n_groups + group[column]
     order = np.lexsort((grouped[column], grouped[row], exact, two_groups))
     _, first = np.unique(two_groups[order], return_index=True)
     closest = grouped[row[order[first]]], grouped[column[order[first]]]
-    return move(closest, Home(home.device))
+    return backend.bring(closest)
+
+
+@on_any_device
+def measure_candidates(
+    X: np.ndarray,
+    grouped: np.ndarray,
+    group: np.ndarray,
+    n_groups: int,
+    precomputed: bool,
+    n_jobs: int | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return pairs among which the closest of every two groups are, and how far apart.
+
+    Parameters
+    ----------
+    X, precomputed, n_jobs
+        As in `closest_pairs`.
+    grouped, group : int arrays (s,)
+        Samples in the order of their groups, and the group of each.
+    n_groups : int
+        How many there are.
+
+    Returns
+    -------
+    row, column : int arrays
+        Places of the two samples in `grouped`.
+    exact : array
+        Their squared distances, or dissimilarities.
+    """
+    table: Products | Entries
+    if precomputed:
+        table = Entries(X[np.ix_(grouped, grouped)])
+    else:
+        table = Products(X[grouped], X[grouped])
+    turns = 2 * N_STARTS * N_TURNS * n_groups
+    if precomputed or group.size <= max(EXACT, turns):
+        row, column = _candidates(table, group, n_groups, n_jobs)
+    else:
+        row, column = _nearly_closest(X[grouped], group, n_groups, n_jobs)
+    return row, column, table.exact(row, column)
 
 
 def _candidates(
@@ -257,7 +281,7 @@ def join_components(
             "say how far apart they are. Pass a connected graph, or the dense matrix "
             "of dissimilarities."
         )
-    labels = move(labels, HERE)
+    labels = NUMPY.bring(labels)
     sizes = sorted(np.bincount(labels[labels >= 0]).tolist(), reverse=True)
     shown = ", ".join(map(str, sizes[:5])) + (", ..." if count > 5 else "")
     cause, remedy = f"n_neighbors={n_neighbors}", " Raise n_neighbors to avoid this."

@@ -17,7 +17,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.homes import HERE, hosted, move
+from ..backends.backend import NUMPY, on_any_device
 from ..neighbors.exact import search_all
 from ..records import EdgeValues, Pairs
 from .weights import pairs_from_directed
@@ -41,7 +41,7 @@ def encode_labels(y: Any, n_samples: int, estimator_name: str) -> np.ndarray:
             "y is None: its label_rule needs class labels. Pass y (-1 marks an "
             "unlabelled sample) or set label_rule=None."
         )
-    given = column_or_1d(np.asarray(move(y, HERE)), warn=True)
+    given = column_or_1d(np.asarray(NUMPY.bring(y)), warn=True)
     if given.shape[0] != n_samples:
         raise ValueError(
             f"y has {given.shape[0]} labels, but X has {n_samples} samples; "
@@ -186,7 +186,7 @@ def apply_label_rule(
     return xp.where(labelled, by_class, values.label_free)
 
 
-@hosted
+@on_any_device
 def remove_edges_between(
     pairs: Pairs, classes: np.ndarray, X: np.ndarray, *, n_jobs: int | None = None
 ) -> Pairs:

@@ -6,10 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from ..backends.homes import hosted, is_tensor
+from ..backends.backend import on_any_device
 from ..backends.native.edges import reorder
 from ..backends.native.loops import shortest_paths
-from ..backends.tensors.paths import path_lengths
 from ..backends.threads import map_blocks
 
 MANY = 50_000
@@ -21,6 +20,7 @@ TURNED = 512
 cache."""
 
 
+@on_any_device
 def geodesics(
     graph: sp.csr_array,
     sources: np.ndarray | None = None,
@@ -51,10 +51,6 @@ def geodesics(
            [1., 0., 2.],
            [3., 2., 0.]])
     """
-    if is_tensor(graph):
-        if graph.device.type != "cpu":
-            return path_lengths(graph, sources)
-        return hosted(geodesics)(graph, sources, n_jobs=n_jobs)
     n = graph.shape[0]
     sources = np.arange(n) if sources is None else sources
     if n <= MANY:
@@ -63,6 +59,7 @@ def geodesics(
     return _search(reorder(graph, order, place), place[sources], n_jobs, place)
 
 
+@on_any_device
 def by_samples(lengths: np.ndarray, *, n_jobs: int | None = None) -> np.ndarray:
     """Return lengths from few sources (s, n), those to a sample side by side in memory.
 
@@ -74,8 +71,6 @@ def by_samples(lengths: np.ndarray, *, n_jobs: int | None = None) -> np.ndarray:
     >>> by_samples(np.arange(6.0).reshape(2, 3)).flags.f_contiguous
     True
     """
-    if not isinstance(lengths, np.ndarray):  # a device has its own order
-        return lengths
     n_sources, n = lengths.shape
     turned = np.empty((n, n_sources))
 

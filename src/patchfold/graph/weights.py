@@ -16,9 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.homes import is_tensor
+from ..backends.backend import on_any_device
 from ..backends.native.edges import label_pieces, subtract_from_degrees, unite_relations
-from ..backends.tensors import graph as on_device
 from ..exceptions import VanishingWeightsWarning, warn
 from ..records import EdgeList, Pairs
 
@@ -34,10 +33,7 @@ def pairs_from_directed(n: int, row: Array, column: Array) -> Pairs:
     if (row[1:] < row[:-1]).any():
         order = array_namespace(row).argsort(row, stable=True)
         row, column = row[order], column[order]
-    if is_tensor(row):
-        return Pairs(n, *on_device.unique_edges(n, row, column), row, column)
-    source, target = unite_relations(n, row, column)
-    return Pairs(n, source, target, row, column)
+    return Pairs(n, *unite_relations(n, row, column), row, column)
 
 
 def edges_of(graph: sp.csr_array) -> EdgeList:
@@ -66,6 +62,7 @@ def complete_graph(n: int) -> Pairs:
     return Pairs(n, row[above], column[above], row, column)
 
 
+@on_any_device
 def find_pieces(n: int, source: Array, target: Array) -> tuple[int, Array]:
     """Count and label the connected components of n samples and these edges.
 
@@ -76,8 +73,6 @@ def find_pieces(n: int, source: Array, target: Array) -> tuple[int, Array]:
     >>> count, labels.tolist()
     (2, [0, 0, 0, 1])
     """
-    if is_tensor(source):
-        return on_device.find_pieces(n, source, target)
     return label_pieces(n, source, target)
 
 
@@ -107,10 +102,10 @@ def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[Array, float]:
     ends = edges.pairs.source[strong], edges.pairs.target[strong]
     pieces, _ = find_pieces(edges.pairs.n_samples, *ends)
     if pieces > 1:
-        median = _median(squared)
+        middle = median(squared)
         remedy = (
-            f"Set kernel_width='auto', the median squared dissimilarity, {median:.3g}."
-            if kernel_width < median
+            f"Set kernel_width='auto', the median squared dissimilarity, {middle:.3g}."
+            if kernel_width < middle
             else "Raise n_neighbors, radius or kernel_width."
         )
         lost = 100 * (1 - int(strong.sum()) / strong.shape[0])
@@ -133,17 +128,16 @@ def resolve_width(kernel_width: float | str, lengths: Array) -> float:
 def median_square(lengths: Array) -> float:
     """Return the median of d², of those above 0 if it is 0, and 1 if all are."""
     squared = lengths**2
-    median = _median(squared)
-    if median == 0 and (squared > 0).any():
-        median = _median(squared[squared > 0])
-    return median or 1.0
+    middle = median(squared)
+    if middle == 0 and (squared > 0).any():
+        middle = median(squared[squared > 0])
+    return middle or 1.0
 
 
-def _median(values: Array) -> float:
-    if not is_tensor(values):
-        return float(np.median(values))
-    ascending, n = values.sort().values, values.shape[0]
-    return float(ascending[(n - 1) // 2] + ascending[n // 2]) / 2
+@on_any_device
+def median(values: np.ndarray) -> float:
+    """Return the median."""
+    return float(np.median(values))
 
 
 def fill_in(matrix: Any) -> Any:
@@ -158,6 +152,7 @@ def fill_in(matrix: Any) -> Any:
     return matrix
 
 
+@on_any_device
 def scale_both_sides(matrix: Any, factors: Array) -> Any:
     """Return D M D for a diagonal D: a matrix of the same entries, scaled.
 
@@ -168,8 +163,6 @@ def scale_both_sides(matrix: Any, factors: Array) -> Any:
     array([[  1.,  20.],
            [ 20., 100.]])
     """
-    if isinstance(matrix, on_device.Laplacian):
-        return matrix.scaled(factors)
     if isinstance(matrix, np.ndarray):
         scaled = matrix * factors[:, None]
         scaled *= factors
@@ -179,11 +172,9 @@ def scale_both_sides(matrix: Any, factors: Array) -> Any:
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
+@on_any_device
 def laplacian(weights: Any) -> tuple[Any, Array]:
-    """Return L = D - W and the degrees, of a sparse, dense or torch matrix W."""
-    if is_tensor(weights):
-        degrees = on_device.row_sums(weights)
-        return on_device.Laplacian(weights, degrees), degrees
+    """Return L = D - W and the degrees, of a sparse or dense matrix W."""
     degrees = np.asarray(weights.sum(axis=1)).ravel()
     if isinstance(weights, np.ndarray):
         matrix = -weights

@@ -21,8 +21,7 @@ import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.homes import Home, home_of, hosted, is_tensor, move
-from ..backends.tensors.graph import with_values
+from ..backends.backend import backend_for, on_any_device
 from ..graph.weights import laplacian
 from ..records import EdgeList, Pairs
 from .nystrom import capped_ratio
@@ -76,41 +75,46 @@ class Objective:
         i, j = self.pairs.source, self.pairs.target
         s = _squared(R, i, j)
         a = -self.weights * self.decay.slope(s, self.sigma)
-        if is_tensor(a):
-            return laplacian(with_values(self._tensor_pattern, a))[0]
-        pattern, n = self._pattern, self.pairs.n_samples
-        data = -np.append(a, 0.0)[pattern.data]
-        data[pattern.data == a.size] = np.bincount(i, a, n) + np.bincount(j, a, n)
-        pull = sp.csr_array((data, pattern.indices, pattern.indptr), shape=(n, n))
+        pull = pull_along(self.pairs, self._pattern, a)
         if not self.min_distance:
             return pull
         i, j = self._crowded(R)
+        n = self.pairs.n_samples
         shortfall = 1 - _squared(R, i, j) / self.min_distance**2
         push = 2 * self.weights.mean() * shortfall / self.min_distance**2
         half = sp.coo_array((push, (i, j)), shape=(n, n)).tocsr()
         return pull - laplacian(half + half.T)[0]
 
     @cached_property
-    def _pattern(self) -> sp.csr_array:
-        """Which edge every entry of L_A is; on the diagonal, the number of edges."""
-        n_edges, n = self.weights.size, self.pairs.n_samples
-        edges = EdgeList(self.pairs, np.arange(1, n_edges + 1)).graph
-        whole = (edges + (n_edges + 1) * sp.eye_array(n, dtype=np.int64)).tocsr()
-        whole.data -= 1
-        return whole
-
-    @cached_property
-    def _tensor_pattern(self) -> Array:
-        """Which edge every entry of A is."""
-        numbers = array_namespace(self.weights).cumulative_sum(
-            0 * self.pairs.source + 1
-        )
-        return EdgeList(self.pairs, numbers - 1).graph
+    def _pattern(self) -> Any:
+        return edge_pattern(self.pairs)
 
     def _crowded(self, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         near = cKDTree(R).query_pairs(self.min_distance, output_type="ndarray")
         near = near[np.lexsort((near[:, 1], near[:, 0]))]
         return near[:, 0], near[:, 1]
+
+
+@on_any_device
+def edge_pattern(pairs: Pairs) -> sp.csr_array:
+    """Return which edge every entry of L_A is; on the diagonal, the number of edges."""
+    n_edges, n = pairs.source.size, pairs.n_samples
+    edges = EdgeList(pairs, np.arange(1, n_edges + 1)).graph
+    whole = (edges + (n_edges + 1) * sp.eye_array(n, dtype=np.int64)).tocsr()
+    whole.data -= 1
+    return whole
+
+
+@on_any_device
+def pull_along(
+    pairs: Pairs, pattern: sp.csr_array, strength: np.ndarray
+) -> sp.csr_array:
+    """Return the Laplacian of the graph whose edges have these weights."""
+    i, j, n = pairs.source, pairs.target, pairs.n_samples
+    data = -np.append(strength, 0.0)[pattern.data]
+    degrees = np.bincount(i, strength, n) + np.bincount(j, strength, n)
+    data[pattern.data == strength.size] = degrees
+    return sp.csr_array((data, pattern.indices, pattern.indptr), shape=(n, n))
 
 
 def _squared(R: Array, i: Array, j: Array) -> Array:
@@ -120,14 +124,11 @@ def _squared(R: Array, i: Array, j: Array) -> Array:
 
 def project(M: Array) -> Array:
     """Return the nearest matrix with orthonormal columns of mean zero."""
-    M = M - M.mean(axis=0)
-    if is_tensor(M):  # a device is slow at tall matrices, and fast at their squares
-        basis, M = array_namespace(M).linalg.qr(M)
-        return basis @ hosted(project_square)(M)
-    return project_square(M)
+    return nearest_rotation(M - M.mean(axis=0))
 
 
-def project_square(M: np.ndarray) -> np.ndarray:
+@on_any_device
+def nearest_rotation(M: np.ndarray) -> np.ndarray:
     """Return the nearest matrix with orthonormal columns."""
     U, _, Vt = np.linalg.svd(M, full_matrices=False)
     return U @ Vt
@@ -156,8 +157,14 @@ def ascend(
     trace : array
         J at the start and after every step; it never falls.
     """
-    if objective.min_distance and is_tensor(start):
-        return hosted(ascend)(objective, start, max_iter=max_iter, tol=tol)
+    if objective.min_distance:  # SciPy finds the points that are crowded
+        return on_any_device(_ascend)(objective, start, max_iter, tol)
+    return _ascend(objective, start, max_iter, tol)
+
+
+def _ascend(
+    objective: Objective, start: Array, max_iter: int, tol: float
+) -> tuple[Array, Array]:
     R, trace = start, [objective.value(start)]
     lipschitz = None
     for _ in range(max_iter):
@@ -180,7 +187,7 @@ def ascend(
         lipschitz /= 2
         if closed < tol:
             break
-    return R, move(np.array(trace), Home(home_of(start).device))
+    return R, backend_for(start).bring(np.array(trace))
 
 
 def find_multiplier(objective: Objective, R: Array) -> Array:
@@ -188,7 +195,7 @@ def find_multiplier(objective: Objective, R: Array) -> Array:
     return R.T @ (objective.pull(R) @ R)
 
 
-@hosted
+@on_any_device
 def place_by_fixed_point(
     log_weights: np.ndarray,
     neighbors: np.ndarray,

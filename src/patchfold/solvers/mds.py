@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.homes import home_of, hosted
+from ..backends.backend import backend_for, on_any_device
 from ..backends.threads import map_blocks
 from ..exceptions import NegativeEigenvalueWarning, warn
 from .spectral import fix_signs, is_dense, largest_eigenpairs
@@ -65,7 +65,7 @@ def classical_mds(
         values, vectors = _solve_dense(kernel.matrix(), n_components)
     else:
         values, vectors = largest_eigenpairs(
-            kernel.product, n, n_components, seed=seed, home=home_of(distances)
+            kernel.product, n, n_components, seed=seed, backend=backend_for(distances)
         )
     xp = array_namespace(values)
     positive = values > float(np.finfo(float).eps) * n * xp.max(xp.abs(values))
@@ -79,7 +79,7 @@ def classical_mds(
     return MDSFit(vectors * xp.sqrt(values), values, kernel.column_means)
 
 
-@hosted
+@on_any_device
 def _solve_dense(
     matrix: np.ndarray, n_components: int
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh, svd
 
-from ..backends.homes import hosted
+from ..backends.backend import on_any_device
 from ..graph.weights import laplacian
 from .spectral import fix_signs
 
@@ -38,7 +38,7 @@ class Projection:
     eigenvalues: np.ndarray
 
 
-@hosted
+@on_any_device
 def locality_projection(
     X: np.ndarray, weights: sp.csr_array, n_components: int, reg: float
 ) -> Projection:

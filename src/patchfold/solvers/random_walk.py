@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.homes import hosted
+from ..backends.backend import on_any_device
 from .nystrom import keep_from_zero
 
 ROUNDING = 1e-10
@@ -58,7 +58,7 @@ def walk_coordinates(
     return _place_weak(coordinates, eigenvalues, affinity, degrees, weak)
 
 
-@hosted
+@on_any_device
 def _place_weak(
     coordinates: np.ndarray,
     eigenvalues: np.ndarray,

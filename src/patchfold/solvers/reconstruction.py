@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from ..backends.homes import hosted
+from ..backends.backend import on_any_device
 from .factors import factorize
 from .spectral import smallest_eigenpairs
 
@@ -19,7 +19,7 @@ PIVOT = 0.01
 """Part of the largest entry below which a diagonal entry is no pivot."""
 
 
-@hosted
+@on_any_device
 def entropic_weights(
     row: np.ndarray, length: np.ndarray, n_rows: int, reg: float
 ) -> np.ndarray:
@@ -57,7 +57,7 @@ def entropic_weights(
     return (1 - gap * (total / sum_of_weights)[row]) / count[row]
 
 
-@hosted
+@on_any_device
 def barycentric_weights(
     queries: np.ndarray,
     X: np.ndarray,
@@ -97,7 +97,7 @@ def barycentric_weights(
     return weights
 
 
-@hosted
+@on_any_device
 def reconstruction_embedding(
     weights: sp.csr_array,
     n_components: int,

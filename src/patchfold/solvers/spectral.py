@@ -6,7 +6,6 @@ an error, never a result.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -15,28 +14,15 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.homes import HERE, Home, home_of, hosted, move
-from ..backends.tensors.graph import Laplacian
-from ..backends.tensors.spectral import lanczos
+from ..backends.backend import NUMPY, Backend, on_any_device
+from ..backends.convergence import DENSE_LIMIT, TOLERANCE, check_residuals
 from .arpack import arpack_eigenpairs
 from .filtered import filtered_eigenpairs, suits_filter
 from .inverse import SPARE, inverse_eigenpairs
 from .lanczos import lanczos_eigenpairs, product_with
 
-DENSE_LIMIT = 600
-"""Up to this many samples a dense eigensolver is used by `eigen_solver="auto"`."""
-
 DENSE_RESCUE = 4000
 """Up to this many it takes over where "auto" found that no iteration converges."""
-
-RESIDUAL = 1e-4
-"""Largest residual of an accepted eigenpair, relative to its eigenvalue ..."""
-
-ROUNDING = 1e-10
-"""... or, if that is more, relative to the size of the matrix."""
-
-TOLERANCE = 1e-10
-"""Where an iteration with the matrix itself stops, relative to its size."""
 
 TRACE = 1e-200
 """Entries below this part of the matrix are zeros to an eigensolver."""
@@ -107,60 +93,35 @@ def smallest_eigenpairs(
     >>> smallest_eigenpairs(path, 1, np.ones(3), seed=np.random.RandomState(0))[0]
     array([1.])
     """
-    if isinstance(matrix, Laplacian):
-        return _on_device(matrix, n_components, null_vector, solver, seed)
+    values, vectors = bottom_eigenpairs(
+        matrix, n_components, null_vector, solver, inverse, n_jobs, seed
+    )
+    xp = array_namespace(values)
+    return xp.clip(values, 0.0, None), fix_signs(vectors)
+
+
+@on_any_device
+def bottom_eigenpairs(
+    matrix: Any,
+    n_components: int,
+    null_vector: np.ndarray,
+    solver: str,
+    inverse: Callable[[], Callable[[np.ndarray], np.ndarray]] | None,
+    n_jobs: int | None,
+    seed: np.random.RandomState,
+) -> Pairs:
+    """Return what `smallest_eigenpairs` does, but for signs and rounding below 0."""
     n = matrix.shape[0]
     null = null_vector / np.linalg.norm(null_vector)
     matrix, size = _without_traces(matrix)
-    if is_dense(solver, n):
-        values, vectors = _solve_dense(matrix, n_components, null, size)
-    else:
+    if not is_dense(solver, n):
         try:
             options = solver, inverse, n_jobs, seed
-            values, vectors = _iterate(matrix, n_components, null, size, *options)
+            return _iterate(matrix, n_components, null, size, *options)
         except RuntimeError:
             if solver != "auto" or n > DENSE_RESCUE:
                 raise
-            values, vectors = _solve_dense(matrix, n_components, null, size)
-    return np.maximum(values, 0.0), fix_signs(vectors)
-
-
-def _on_device(
-    matrix: Laplacian,
-    n_components: int,
-    null_vector: Array,
-    solver: str,
-    seed: np.random.RandomState,
-) -> tuple[Array, Array]:
-    """Iterate where the matrix is; where that fails, or it is small, solve it here."""
-    n, home = matrix.shape[0], home_of(null_vector)
-    if solver != "dense" and n > max(DENSE_LIMIT, 16 * n_components):
-        null = null_vector / (null_vector @ null_vector) ** 0.5
-        drawn = copy.deepcopy(seed)  # as it is, where the matrix is solved here
-        try:
-            values, vectors = lanczos(
-                matrix,
-                n_components,
-                null,
-                lambda: move(drawn.uniform(-1, 1, n), home),
-                TOLERANCE * matrix.size,
-            )
-            images = [matrix.product(vector) for vector in vectors.T]
-            residual = [
-                float(((image - value * vector) ** 2).sum()) ** 0.5
-                for image, value, vector in zip(images, values, vectors.T, strict=True)
-            ]
-            _judge(np.array(residual), move(values, HERE), matrix.size)
-            if float((null @ vectors).abs().max()) > TOLERANCE**0.5:
-                raise RuntimeError("the iteration fell back to the null vector")
-            return values.clip(min=0.0), fix_signs(vectors)
-        except RuntimeError:
-            pass
-    null = move(null_vector, HERE)
-    found = smallest_eigenpairs(
-        matrix.to_numpy(), n_components, null, solver=solver, seed=seed
-    )
-    return move(found, home)
+    return _solve_dense(matrix, n_components, null, size)
 
 
 def _without_traces(matrix: Any) -> tuple[Any, float]:
@@ -203,7 +164,7 @@ def largest_eigenpairs(
     n_components: int,
     *,
     seed: np.random.RandomState,
-    home: Home = HERE,
+    backend: Backend = NUMPY,
 ) -> Pairs:
     """Return the top eigenpairs of a dense symmetric matrix, largest first.
 
@@ -220,7 +181,7 @@ def largest_eigenpairs(
         How many eigenpairs.
     seed : RandomState
         Draws the first block.
-    home : Home
+    backend : Backend
         Where `product` takes and returns its arrays.
 
     Returns
@@ -239,7 +200,7 @@ def largest_eigenpairs(
     array([1. , 0.5])
     """
     width = n_components + SPARE
-    block = move(seed.uniform(-1, 1, (n, width)), home)
+    block = backend.bring(seed.uniform(-1, 1, (n, width)))
     xp = array_namespace(block)
     block = xp.linalg.qr(block)[0]
     basis, images = block[:, :0], block[:, :0]
@@ -247,7 +208,7 @@ def largest_eigenpairs(
         basis = xp.concat([basis, block], axis=1)
         images = xp.concat([images, product(block)], axis=1)
         small = basis.T @ images
-        values, weights = hosted(_leading)((small + small.T) / 2, n_components)
+        values, weights = _leading((small + small.T) / 2, n_components)
         vectors = basis @ weights
         residual = xp.max(xp.linalg.norm(images @ weights - vectors * values, axis=0))
         if residual <= BLOCK_TOLERANCE * xp.max(xp.abs(values)):
@@ -261,6 +222,7 @@ def largest_eigenpairs(
     )
 
 
+@on_any_device
 def _leading(small: np.ndarray, n_components: int) -> Pairs:
     """Return the largest eigenpairs of a small dense matrix, largest first."""
     values, vectors = eigh(small)
@@ -328,18 +290,7 @@ def _check(matrix: Any, values: np.ndarray, vectors: np.ndarray, size: float) ->
     """Raise RuntimeError unless every column is an eigenvector."""
     product = product_with(matrix)
     images = np.stack([product(np.ascontiguousarray(v)) for v in vectors.T], axis=1)
-    _judge(np.linalg.norm(images - vectors * values, axis=0), values, size)
-
-
-def _judge(residual: np.ndarray, values: np.ndarray, size: float) -> None:
-    allowed = np.maximum(RESIDUAL * np.abs(values), ROUNDING * size)
-    if not (residual <= allowed).all():
-        worst = int(np.argmax(residual / allowed))
-        raise RuntimeError(
-            f"the eigenvector at {values[worst]:.3g} has a residual of "
-            f"{residual[worst]:.2g}, over the {allowed[worst]:.2g} allowed; set "
-            "eigen_solver='dense'."
-        )
+    check_residuals(np.linalg.norm(images - vectors * values, axis=0), values, size)
 
 
 def fix_signs(vectors: Array) -> Array:

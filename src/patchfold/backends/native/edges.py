@@ -6,9 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from ..backend import on_any_device
 from .loops import as_kind, check_places, loops, parts_of
 
 
+@on_any_device
 def mirror_edges(
     n: int, source: np.ndarray, target: np.ndarray, values: np.ndarray
 ) -> sp.csr_array:
@@ -44,6 +46,7 @@ DENSE = 8
 """A relation of more than this part of all pairs is put in a table of all pairs."""
 
 
+@on_any_device
 def unite_relations(
     n: int, row: np.ndarray, column: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

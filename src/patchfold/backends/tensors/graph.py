@@ -1,6 +1,6 @@
 """Edges on a device -> symmetric matrices, connected pieces, Laplacians.
 
-What `graph.py` leaves to SciPy. Sums of a row run in the order of its columns.
+Sums of a row run in the order of its columns.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ DENSE = 8
 """A matrix with more than this part of all entries is multiplied as a dense one."""
 
 
-def unique_edges(n: int, row: Array, column: Array) -> tuple[Array, Array]:
-    """Return the ends of the edges of a relation, source < target, sorted."""
+def unite_relations(n: int, row: Array, column: Array) -> tuple[Array, Array]:
+    """List the pairs of which either is the other's neighbour, source < target, sorted.
+
+    Rows ascend, and no sample is its own neighbour.
+    """
     import torch
 
     if row.shape[0] > n * n // DENSE:
@@ -32,7 +35,7 @@ def unique_edges(n: int, row: Array, column: Array) -> tuple[Array, Array]:
     return key // n, key % n
 
 
-def symmetric_csr(n: int, source: Array, target: Array, data: Array) -> Array:
+def mirror_edges(n: int, source: Array, target: Array, values: Array) -> Array:
     """Return the symmetric matrix of a value per edge; zeros stay stored."""
     import torch
 
@@ -41,14 +44,28 @@ def symmetric_csr(n: int, source: Array, target: Array, data: Array) -> Array:
     pointer = torch.zeros(n + 1, dtype=torch.int64, device=key.device)
     pointer[1:] = torch.bincount(key // n, minlength=n).cumsum(0)
     kind = torch.int32 if max(n, key.shape[0]) < 2**31 else torch.int64
-    data = torch.cat([data, data])[order]
+    data = torch.cat([values, values])[order]
     return csr_tensor(pointer.to(kind), (key % n).to(kind), data, (n, n))
 
 
-def with_values(pattern: Array, values: Array) -> Array:
-    """Return a matrix whose entries are the values that a pattern numbers."""
-    pointer, column = pattern.crow_indices(), pattern.col_indices()
-    return csr_tensor(pointer, column, values[pattern.values()], tuple(pattern.shape))
+def edge_pattern(pairs: Any) -> Array:
+    """Return the symmetric matrix of the numbers of the edges."""
+    import torch
+
+    numbers = torch.arange(pairs.source.shape[0], device=pairs.source.device)
+    return mirror_edges(pairs.n_samples, pairs.source, pairs.target, numbers)
+
+
+def pull_along(pairs: Any, pattern: Array, strength: Array) -> Laplacian:
+    """Return the Laplacian of the graph whose edges have these weights."""
+    parts = pattern.crow_indices(), pattern.col_indices(), strength[pattern.values()]
+    return laplacian(csr_tensor(*parts, tuple(pattern.shape)))[0]
+
+
+def median(values: Array) -> float:
+    """Return the median, of an even number the mean of the two in the middle."""
+    ascending, n = values.sort().values, values.shape[0]
+    return float(ascending[(n - 1) // 2] + ascending[n // 2]) / 2
 
 
 def find_pieces(n: int, source: Array, target: Array) -> tuple[int, Array]:
@@ -60,7 +77,7 @@ def find_pieces(n: int, source: Array, target: Array) -> tuple[int, Array]:
     import torch
 
     degree = torch.bincount(torch.cat([source, target]), minlength=n)
-    if 2 * int(degree.min()) >= n - 1:  # as in `graph.find_pieces`
+    if 2 * int(degree.min()) >= n - 1:  # as in `label_pieces`
         return 1, torch.zeros_like(degree)
     label = torch.arange(n, device=source.device)
     while True:
@@ -100,10 +117,6 @@ class Laplacian:
     def shape(self) -> Any:
         """Rows and columns."""
         return self.weights.shape
-
-    def scaled(self, factors: Array) -> Laplacian:
-        """Return F L F."""
-        return replace(self, factors=factors)
 
     @cached_property
     def size(self) -> float:
@@ -152,6 +165,17 @@ class Laplacian:
         if self.weights.values().shape[0] <= n * n // DENSE:
             return None
         return self.weights.to_dense()
+
+
+def laplacian(weights: Array) -> tuple[Laplacian, Array]:
+    """Return L = D - W and the degrees."""
+    degrees = row_sums(weights)
+    return Laplacian(weights, degrees), degrees
+
+
+def scale_both_sides(matrix: Laplacian, factors: Array) -> Laplacian:
+    """Return F L F for a diagonal F."""
+    return replace(matrix, factors=factors)
 
 
 def row_sums(matrix: Array) -> Array:

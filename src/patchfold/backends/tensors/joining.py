@@ -3,11 +3,38 @@
 from __future__ import annotations
 
 from ..arrays import Array
+from ..memory import require_memory
 from .devices import block_bytes
 from .search import lift_queries, lift_samples, product_slack
+from .transfer import send
 
 FEW = 64
 """Up to this many groups are gone through one by one."""
+
+
+def measure_candidates(
+    X: Array,
+    grouped: Array,
+    group: Array,
+    n_groups: int,
+    precomputed: bool,
+    n_jobs: int | None,
+) -> tuple[Array, Array, Array]:
+    """Return pairs among which the closest of every two groups are, and how far apart.
+
+    Matrices of dissimilarities are never tensors here. How far apart samples are is
+    told in NumPy, so that ties go the same way.
+    """
+    require_memory(
+        24.0 * group.shape[0] * n_groups,
+        f"joining a graph in {n_groups} pieces",
+        "Raise n_neighbors or radius, so that there are fewer.",
+        like=X,
+    )
+    sorted_X = X[grouped]
+    row, column = closest_candidates(sorted_X, group, n_groups)
+    one, other = send((sorted_X[row], sorted_X[column]), None)
+    return row, column, ((one - other) ** 2).sum(axis=1)
 
 
 def closest_candidates(X: Array, group: Array, n_groups: int) -> tuple[Array, Array]:

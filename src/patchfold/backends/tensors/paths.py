@@ -11,6 +11,20 @@ from ..arrays import Array
 from .devices import block_bytes
 
 
+def geodesics(
+    graph: Array, sources: Array | None = None, *, n_jobs: int | None = None
+) -> Array:
+    """Return shortest-path lengths; on the processor SciPy is faster."""
+    if graph.device.type == "cpu":
+        return NotImplemented
+    return path_lengths(graph, sources)
+
+
+def by_samples(lengths: Array, *, n_jobs: int | None = None) -> Array:
+    """Return the lengths as they are: a device reads them in any order."""
+    return lengths
+
+
 def path_lengths(graph: Array, sources: Array | None) -> Array:
     """Return shortest-path lengths (s, n) from the sources, or from all samples.
 

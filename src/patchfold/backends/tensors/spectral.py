@@ -4,16 +4,21 @@ All vectors are kept orthogonal to each other and to the null vector; when the b
 full, it shrinks to its best directions and grows again. Where that takes long, as many
 eigenvalues are close, the search goes on in a Chebyshev polynomial of the matrix, which
 is large at the bottom of the spectrum and small elsewhere: many products then cost one
-round of orthogonal vectors. `solvers/spectral.py` checks the residuals of what is
-returned, by its own rule.
+round of orthogonal vectors.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from ..arrays import Array
+from ..convergence import DENSE_LIMIT, TOLERANCE, check_residuals
 from .graph import Laplacian
+from .transfer import send
 
 BASIS, PER_PAIR = 64, 8
 """Vectors of a full basis: so many, or so many for each eigenpair if that is more."""
@@ -46,6 +51,57 @@ STEPS = 8
 
 NOTHING = 1e-13
 """An image of which less than this is new is all within what the vectors span."""
+
+
+FEW_PER_PAIR = 16
+"""With fewer samples than this for each eigenpair, a matrix is solved in NumPy."""
+
+
+def bottom_eigenpairs(
+    matrix: Laplacian,
+    n_components: int,
+    null_vector: Array,
+    solver: str,
+    inverse: Any,
+    n_jobs: int | None,
+    seed: np.random.RandomState,
+) -> tuple[Array, Array]:
+    """Iterate where the matrix is; NumPy solves it if that fails, or it is small."""
+    n = matrix.shape[0]
+    if solver == "dense" or n <= max(DENSE_LIMIT, FEW_PER_PAIR * n_components):
+        return NotImplemented
+    null = null_vector / (null_vector @ null_vector) ** 0.5
+    drawn = copy.deepcopy(seed)  # as it is, where NumPy solves the matrix
+    try:
+        values, vectors = lanczos(
+            matrix,
+            n_components,
+            null,
+            lambda: send(drawn.uniform(-1, 1, n), null.device, null.dtype),
+            TOLERANCE * matrix.size,
+        )
+        images = [matrix.product(vector) for vector in vectors.T]
+        residual = [
+            float(((image - value * vector) ** 2).sum()) ** 0.5
+            for image, value, vector in zip(images, values, vectors.T, strict=True)
+        ]
+        check_residuals(np.array(residual), send(values, None), matrix.size)
+    except RuntimeError:
+        return NotImplemented
+    fell_back = float((null @ vectors).abs().max()) > TOLERANCE**0.5
+    return NotImplemented if fell_back else (values, vectors)
+
+
+def nearest_rotation(M: Array) -> Array:
+    """Return the nearest matrix with orthonormal columns.
+
+    A device is slow at tall matrices: it makes this one square for NumPy.
+    """
+    import torch
+
+    basis, square = torch.linalg.qr(M)
+    U, _, Vt = np.linalg.svd(send(square, None), full_matrices=False)
+    return basis @ send(U @ Vt, M.device, M.dtype)
 
 
 def lanczos(
