@@ -26,7 +26,7 @@ FLAGS = [
 ]
 
 LEFT_OUT = {
-    "browser": "a browser is not ours to sanitize, and does not start beside ASan",
+    "browser": "a browser does not start beside ASan",
     "studies/test_bench.py": "measures times and memory, which are others here",
     "backends/test_memory.py": "limits memory, and ASan reserves terabytes",
     "cli/test_kills.py": "as above",
@@ -50,9 +50,10 @@ def build() -> None:
     shutil.rmtree(BUILT, ignore_errors=True)
     ignored = shutil.ignore_patterns("*.so", "__pycache__")
     shutil.copytree(ROOT / "src" / "patchfold", BUILT / "patchfold", ignore=ignored)
-    sources = sorted(str(path) for path in (BUILT / "patchfold").glob("_*.c"))
+    native = BUILT / "patchfold" / "backends" / "native"
+    sources = sorted(str(path) for path in native.glob("*.c"))
     include = f"-I{sysconfig.get_path('include')}"
-    target = str(BUILT / "patchfold" / "_loops.abi3.so")
+    target = str(native / "_loops.abi3.so")
     subprocess.run(["cc", *FLAGS, include, *sources, "-o", target], check=True)
 
 

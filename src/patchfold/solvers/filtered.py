@@ -21,7 +21,13 @@ import scipy.sparse as sp
 from scipy.linalg import eigh, eigh_tridiagonal
 
 from ..backends.native.edges import reorder
-from ..backends.native.vectors import WIDTH, orthogonalize, recur, sparse_times
+from ..backends.native.vectors import (
+    WIDTH,
+    check_matrix,
+    orthogonalize,
+    recur,
+    sparse_times,
+)
 from ..backends.threads import map_blocks, tell_part
 from ..graph.paths import cache_order
 
@@ -152,14 +158,14 @@ class _Step:
     def __init__(
         self, matrix: sp.csr_array, start: np.ndarray, n_jobs: int | None = None
     ) -> None:
-        self.matrix = matrix
+        self.n_rows = matrix.shape[0]
         self.n_jobs = n_jobs
-        self.threaded = matrix.shape[0] > MANY
+        self.threaded = self.n_rows > MANY
         self.done, self.expected = 0, float(8 * DEGREE)
         self.top = _largest_at_most(matrix.__matmul__, start)
+        self.matrix = check_matrix(matrix)
         data = (matrix.data / self.top).astype(np.float32)
-        parts = data, matrix.indices, matrix.indptr
-        self.single = sp.csr_array(parts, shape=matrix.shape)
+        self.single = self.matrix.with_data(data)
 
     def recur(
         self,
@@ -168,7 +174,7 @@ class _Step:
         added: np.ndarray,
         weights: np.ndarray,
     ) -> None:
-        """Overwrite U, `before`, as `_native_vectors.recur` does."""
+        """Overwrite U, `before`, as the loop `recur` does."""
         self._share(lambda rows: recur(self.single, now, before, added, rows, weights))
 
     def product(self, vectors: np.ndarray) -> np.ndarray:
@@ -179,11 +185,10 @@ class _Step:
 
     def _share(self, work: Callable[[slice], None]) -> None:
         tell_part(PART, self.done, max(self.expected, self.done + 1.0))
-        n = self.matrix.shape[0]
         if self.threaded:
-            map_blocks(work, n, 0, self.n_jobs, step=ROWS)
+            map_blocks(work, self.n_rows, 0, self.n_jobs, step=ROWS)
         else:
-            work(slice(0, n))
+            work(slice(0, self.n_rows))
         self.done += 1
 
 

@@ -13,6 +13,7 @@ from helpers.loops import needs_loops
 
 from patchfold.backends.native import edges as native_edges
 from patchfold.backends.native import loops as native
+from patchfold.backends.native.vectors import check_matrix, sparse_times
 
 pytestmark = needs_loops
 
@@ -47,7 +48,9 @@ class Argument:
         self.is_number = shape is None
         self.is_written = kind.isupper()
         self.sizes = [kind[1]] if kind[0] == "#" else (shape or "").split(",")
-        self.kind = None if self.is_number else np.dtype(KINDS[kind.lower()])
+        self.is_matrix = kind == "m"
+        is_array = not (self.is_number or self.is_matrix)
+        self.kind = np.dtype(KINDS[kind.lower()]) if is_array else None
 
     def value(self, sizes, rng):
         if self.is_number:
@@ -56,9 +59,18 @@ class Argument:
             int(size) if size.isdigit() else sizes.get(size[0], 5) + int(size[2:] or 0)
             for size in self.sizes
         ]
+        if self.is_matrix:
+            return places(*shape, rng)
         if self.kind.kind == "f":
             return rng.uniform(0, 1, shape).astype(self.kind)
         return np.zeros(shape, self.kind)
+
+
+def places(n_rows, n_columns, n_entries, rng):
+    """Return where a checked matrix has its entries: anywhere."""
+    pointer = np.sort(rng.integers(0, n_entries + 1, n_rows + 1)).astype(np.int32)
+    column = rng.integers(0, n_columns, n_entries).astype(np.int32)
+    return native.loops().check_matrix(pointer, column, n_columns)
 
 
 def declared(name):
@@ -83,7 +95,7 @@ ARRAYS = [
     (loop, place)
     for loop in LOOPS
     for place, argument in enumerate(declared(loop))
-    if not argument.is_number
+    if argument.kind is not None
 ]
 
 
@@ -112,7 +124,12 @@ def test_there_are_loops_to_try():
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_arguments_that_fit_are_taken(loop):
-    assert getattr(native.loops(), loop)(*values(loop)) >= 0
+    assert is_result(getattr(native.loops(), loop)(*values(loop)))
+
+
+def is_result(found):
+    """Say whether a loop returned a count, or the places of a matrix."""
+    return found >= 0 if isinstance(found, int) else "patchfold.places" in repr(found)
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -165,12 +182,67 @@ def outcome(run, given):
     """Run a loop, which must end, and in one of these ways."""
     message = run.__name__
     try:
-        assert run(*given) >= 0
+        assert is_result(run(*given))
     except MemoryError:
         pass
     except (IndexError, ValueError) as error:
         message = str(error)
     assert run.__name__ in message
+
+
+@pytest.mark.parametrize(
+    ("loop", "place"),
+    [(loop, place) for loop, place in ARRAYS if declared(loop)[place].is_written],
+)
+def test_arrays_that_are_written_to_have_memory_of_their_own(loop, place):
+    run, given = getattr(native.loops(), loop), values(loop)
+    for other, array in enumerate(given):
+        if other == place or not isinstance(array, np.ndarray):
+            continue
+        shared = list(given)
+        ours, theirs = given[place].nbytes, array.nbytes
+        offset = (ours - 1) // 8 * 8  # the last number is in both
+        room = np.zeros(offset + max(8, theirs), np.uint8)
+        room[offset : offset + theirs] = array.ravel().view(np.uint8)
+        shared[place] = room[:ours].view(given[place].dtype)
+        shared[place] = shared[place].reshape(given[place].shape)
+        shared[other] = room[offset : offset + theirs].view(array.dtype)
+        shared[other] = shared[other].reshape(array.shape)
+        with pytest.raises(ValueError, match=f"{loop}: .* has memory in common"):
+            run(*shared)
+
+
+@pytest.mark.parametrize("loop", ["sparse_times", "recur"])
+@pytest.mark.parametrize("wrong", [None, 3, np.zeros(6, np.int32)])
+def test_matrices_that_were_not_checked_are_refused(loop, wrong):
+    given = [wrong, *values(loop)[1:]]
+    with pytest.raises(ValueError, match="must be what check_matrix returns"):
+        getattr(native.loops(), loop)(*given)
+
+
+def test_a_checked_matrix_is_not_changed_by_who_gave_it():
+    graph, vectors = ring(), np.eye(6, 8)
+    checked, image = check_matrix(graph), np.empty((6, 8))
+    expected = graph @ vectors
+    graph.indices[:], graph.indptr[:] = 10**9, -1
+    sparse_times(checked, vectors, image, slice(0, 6))
+    np.testing.assert_array_equal(image, expected)
+
+
+@pytest.mark.parametrize("loop", ["unite_relations", "unite_neighbors"])
+@pytest.mark.parametrize("n", [2**20, 2**40, 2**62])
+def test_far_more_samples_than_relations_are_refused_before_memory_is_taken(loop, n):
+    run, given = getattr(native.loops(), loop), values(loop)
+    with pytest.raises(ValueError, match=f"{loop}: n is too large"):
+        run(*given[:-1], n)
+
+
+@pytest.mark.parametrize("n", [2**20, 2**30])
+def test_arrays_unite_few_relations_of_many_samples(n):
+    row, column = np.array([1, 3, n - 2]), np.array([n - 1, 1, 3])
+    source, target = native_edges.unite_relations(n, row, column)
+    np.testing.assert_array_equal(source, [1, 1, 3])
+    np.testing.assert_array_equal(target, [3, n - 1, n - 2])
 
 
 @pytest.mark.parametrize(
@@ -208,7 +280,7 @@ def test_any_bits_end(loop):
         for place, argument in enumerate(arguments):
             if argument.is_number and argument.sizes[0] and rng.uniform() < 0.3:
                 given[place] = int(rng.choice([0, 1, 7, 2**20, 2**40, 2**62]))
-            elif not argument.is_number and rng.uniform() < 0.6:
+            elif argument.kind is not None and rng.uniform() < 0.6:
                 given[place] = any_bits(rng, given[place], seed % 2)
         outcome(run, given)
 
@@ -256,6 +328,7 @@ def test_sparse_matrices_that_are_none_are_refused(part, at, value):
     for run in (
         lambda: native.shortest_paths(graph, np.arange(6)),
         lambda: native_edges.reorder(graph, order, order),
+        lambda: check_matrix(graph),
     ):
         with pytest.raises((ValueError, IndexError)):
             run()

@@ -9,10 +9,11 @@
 #define MOST_DIMENSIONS 3
 #define PATIENCE 0.25 /* seconds without a look for signals */
 #define NAME 32
+#define PLACES "patchfold.places" /* the name of capsules that hold them */
 
 typedef struct {
     char name[NAME];
-    char kind;                         /* '#', 'r', or that of an array */
+    char kind;                         /* '#', 'r', 'm', or that of an array */
     int is_written, n_dimensions;
     char letters[MOST_DIMENSIONS];     /* 0: a plain number */
     Py_ssize_t added[MOST_DIMENSIONS]; /* to the letter's size, or the number */
@@ -113,6 +114,20 @@ static int is_of_kind(const Py_buffer *view, char kind)
     return format[0] && !format[1] && strchr(wanted, format[0]) && view->itemsize == size;
 }
 
+/* Whether no array before has memory in common with the last, if one is written to. */
+static int is_apart(const Call *call, const Py_buffer *last)
+{
+    const char *start = last->buf, *stop = start + last->len;
+    int is_written = call->is_written[call->n_views - 1];
+    for (int k = 0; last->len > 0 && k < call->n_views - 1; k++) {
+        const char *other = call->views[k].buf, *end = other + call->views[k].len;
+        if ((is_written || call->is_written[k]) && other < end && start < end &&
+            other < stop)
+            return 0;
+    }
+    return 1;
+}
+
 static int take_array(Call *call, const Argument *one, int place, PyObject *object)
 {
     int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (one->is_written ? PyBUF_WRITABLE : 0);
@@ -123,7 +138,7 @@ static int take_array(Call *call, const Argument *one, int place, PyObject *obje
                         one->is_written ? "must be a contiguous array that can be written"
                                         : "must be a contiguous array of numbers");
     }
-    call->n_views++;
+    call->is_written[call->n_views++] = (char)one->is_written;
     call->at[place] = view->buf;
     if (!is_of_kind(view, one->kind)) {
         PyErr_Format(PyExc_ValueError, "%s: %s has numbers of another type ('%s')",
@@ -137,7 +152,19 @@ static int take_array(Call *call, const Argument *one, int place, PyObject *obje
     for (int d = 0; d < view->ndim; d++)
         if (!fits(call, one, d, view->shape[d]))
             return 0;
+    if (!is_apart(call, view))
+        return complain(call, one, "has memory in common with another argument, and one "
+                                   "of them is written to");
     return 1;
+}
+
+static int take_places(Call *call, const Argument *one, int place, PyObject *object)
+{
+    if (!PyCapsule_IsValid(object, PLACES))
+        return complain(call, one, "must be what check_matrix returns");
+    const Places *places = call->at[place] = PyCapsule_GetPointer(object, PLACES);
+    return fits(call, one, 0, places->n_rows) && fits(call, one, 1, places->n_columns) &&
+           fits(call, one, 2, places->n_entries);
 }
 
 static int take_arguments(Call *call, PyObject *args)
@@ -152,8 +179,9 @@ static int take_arguments(Call *call, PyObject *args)
             return complain(call, &one, "is missing");
         PyObject *object = PyTuple_GetItem(args, place);
         int is_number = one.kind == '#' || one.kind == 'r';
-        if (!(is_number ? take_number(call, &one, object)
-                        : take_array(call, &one, place, object)))
+        if (!(is_number         ? take_number(call, &one, object)
+              : one.kind == 'm' ? take_places(call, &one, place, object)
+                                : take_array(call, &one, place, object)))
             return 0;
     }
     if (place != n_given) {
@@ -192,7 +220,7 @@ static Argument find_bad_indices(const Call *call)
     const char *text = call->loop->declaration;
     int view = 0;
     while ((text = read_argument(text, &one)) != NULL) {
-        if (!one.n_dimensions)
+        if (!one.n_dimensions || one.kind == 'm')
             continue;
         const Py_buffer *array = call->views + view++;
         if (!one.below)
@@ -293,6 +321,30 @@ static Outcome run(Call *call)
     return outcome;
 }
 
+void free_places(Places *places)
+{
+    if (places != NULL) {
+        free(places->pointer);
+        free(places->column);
+    }
+    free(places);
+}
+
+static void end_capsule(PyObject *capsule)
+{
+    free_places(PyCapsule_GetPointer(capsule, PLACES));
+}
+
+static PyObject *result_of(Call *call)
+{
+    if (call->made == NULL)
+        return PyLong_FromSsize_t(call->result);
+    PyObject *capsule = PyCapsule_New(call->made, PLACES, end_capsule);
+    if (capsule != NULL)
+        call->made = NULL; /* the capsule frees it */
+    return capsule;
+}
+
 /* `self` holds the loop. */
 PyObject *call_loop(PyObject *self, PyObject *args)
 {
@@ -300,9 +352,11 @@ PyObject *call_loop(PyObject *self, PyObject *args)
     memset(&call, 0, sizeof call);
     call.loop = PyCapsule_GetPointer(self, NULL);
     int is_done = call.loop != NULL && take_arguments(&call, args) && run(&call) == DONE;
+    PyObject *result = is_done ? result_of(&call) : NULL;
+    free_places(call.made);
     for (int k = 0; k < call.n_scratch; k++)
         free(call.scratch[k]);
     for (int k = 0; k < call.n_views; k++)
         PyBuffer_Release(&call.views[k]);
-    return is_done ? PyLong_FromSsize_t(call.result) : NULL;
+    return result;
 }

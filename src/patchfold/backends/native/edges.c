@@ -6,6 +6,8 @@
 
 #define AT_ONCE 0xFFFFF /* edges between looks for a signal, less one */
 #define TILE 64
+#define DENSE 8   /* a table of all pairs has at most so many entries a relation */
+#define SPARSE 64 /* samples for each relation at most: they take memory too */
 
 /* Fill a table (n, n) with who is whose neighbour, either way, above the diagonal; by
    tiles, as columns are read too. */
@@ -28,9 +30,11 @@ static Outcome unite_most(Call *call)
 {
     int64_t *low = call->at[2], *high = call->at[3];
     Py_ssize_t n = SIZE('n'), count = 0;
-    unsigned char *table = scratch(call, n, n, 1);
     if (SIZE('f') <= SIZE('e'))
         return refuse(call, BAD_VALUE, "source has no room for one edge more");
+    if (n > INT32_MAX || n * n / DENSE > SIZE('e'))
+        return refuse(call, BAD_VALUE, "n is too large for so few relations");
+    unsigned char *table = scratch(call, n, n, 1);
     if (table == NULL)
         return NO_MEMORY;
     fill_table(table, n, call->at[0], call->at[1], SIZE('e'));
@@ -132,14 +136,16 @@ static Py_ssize_t write_edges(const Relation *g, int64_t *source, int64_t *targe
 static Outcome unite_few(Call *call)
 {
     Relation g = {call->at[0], call->at[1], SIZE('n'), SIZE('e')};
-    g.next = scratch(call, g.n + 1, 1, sizeof(int64_t));
-    g.own = scratch(call, g.n, 1, sizeof(int64_t));
-    g.larger = scratch(call, g.n_relations, 1, sizeof(int64_t));
     if (SIZE('f') <= g.n_relations)
         return refuse(call, BAD_VALUE, "source has no room for one edge more");
+    if (g.n / SPARSE > g.n_relations)
+        return refuse(call, BAD_VALUE, "n is too large for so few relations");
     for (Py_ssize_t e = 1; e < g.n_relations; e++)
         if (g.row[e] < g.row[e - 1])
             return refuse(call, BAD_VALUE, "rows do not ascend");
+    g.next = scratch(call, g.n + 1, 1, sizeof(int64_t));
+    g.own = scratch(call, g.n, 1, sizeof(int64_t));
+    g.larger = scratch(call, g.n_relations, 1, sizeof(int64_t));
     if (g.next == NULL || g.own == NULL || g.larger == NULL)
         return NO_MEMORY;
     if (!list_larger(call, &g))

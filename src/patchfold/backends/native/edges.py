@@ -45,6 +45,9 @@ def mirror_edges(
 DENSE = 8
 """A relation of more than this part of all pairs is put in a table of all pairs."""
 
+SPARSE = 64
+"""The loop takes at most this many samples for each relation: both take memory."""
+
 
 @on_any_device
 def unite_relations(
@@ -55,7 +58,7 @@ def unite_relations(
     Rows ascend, and nobody is a neighbour of itself.
     """
     is_dense = row.size > n * n // DENSE
-    if loops() is None:
+    if loops() is None or n // SPARSE > row.size:
         return _unite_in_arrays(n, row, column, is_dense)
     source, target = np.empty((2, row.size + 1), np.int64)
     relation = as_kind(row, np.int64), as_kind(column, np.int64)

@@ -274,7 +274,8 @@ const Loop squared_gaps = {
 static const Loop *const LOOPS[] = {
     &shortest_paths,       &invert_packed,    &squared_gaps,
     &kl_of_pairs,          &kl_of_factored_pairs,
-    &sparse_times,         &recur,            &orthogonalize,
+    &check_matrix,         &sparse_times,     &recur,
+    &orthogonalize,
     &take_out,             &multiply,         &symmetric_times,
     &moments_of_patches,   &packed_products,  &principal_directions,
     &turns_of_pairs,       &all_squared_gaps, &keys_of_rows,

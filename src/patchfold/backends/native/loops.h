@@ -63,11 +63,14 @@ INLINE int is_packed(Py_ssize_t packed, Py_ssize_t m)
    capital kind are written to. A size is a letter, which is the same number wherever it
    is used, a letter and a number (n+1), or a number. "<p" after an integer array: it
    holds indices, all of them 0 to p - 1. "#k" is an integer of at least 0 that becomes a
-   size, and "r" is a real number.
+   size, and "r" is a real number. "m(n,c,e)" are the places of a sparse matrix of n rows,
+   c columns and e entries, as `check_matrix` returns them.
 
-   `call.c` refuses all else by a Python exception before the loop runs. So a loop may
-   rely on types, contiguity, sizes and declared indices, and checks only what depends on
-   more than that. It runs without Python's lock. */
+   `call.c` refuses all else by a Python exception before the loop runs, and also an array
+   that is written to and has memory in common with another argument. So a loop may rely
+   on types, contiguity, sizes and declared indices, and checks only what depends on more
+   than that. It runs without Python's lock: no other thread may write to its arrays
+   meanwhile. */
 
 #define MOST_ARGUMENTS 24
 #define MOST_SCRATCH 8
@@ -82,6 +85,14 @@ typedef enum {
 
 typedef struct Call Call;
 
+/* Where the entries of a sparse matrix are: a copy of its own, and checked. */
+typedef struct {
+    Py_ssize_t n_rows, n_columns, n_entries;
+    int32_t *pointer, *column;
+} Places;
+
+void free_places(Places *places);
+
 typedef struct {
     const char *name, *declaration;
     Outcome (*run)(Call *call);
@@ -93,9 +104,11 @@ struct Call {
     Py_ssize_t sizes[26];     /* by letter; -1: not known yet */
     double real;
     const char *wrong;
-    Py_ssize_t result; /* what the call returns */
+    Py_ssize_t result; /* what the call returns, */
+    Places *made;      /* unless it made this */
     /* Of `call.c` alone: */
     Py_buffer views[MOST_ARGUMENTS];
+    char is_written[MOST_ARGUMENTS]; /* by the place among `views` */
     int n_views;
     void *scratch[MOST_SCRATCH];
     int n_scratch;
@@ -129,7 +142,7 @@ Outcome check_rows(Call *call, const int32_t *pointer, const int32_t *column,
 extern const Loop shortest_paths, invert_packed, squared_gaps;
 extern const Loop search_cells;
 extern const Loop kl_of_pairs, kl_of_factored_pairs;
-extern const Loop sparse_times, recur, orthogonalize, take_out, multiply, symmetric_times;
+extern const Loop check_matrix, sparse_times, recur, orthogonalize, take_out, multiply, symmetric_times;
 extern const Loop moments_of_patches, packed_products, principal_directions,
     turns_of_pairs, all_squared_gaps, keys_of_rows, read_keys;
 extern const Loop unite_relations, unite_neighbors, mirror_edges, subtract_from_degrees,

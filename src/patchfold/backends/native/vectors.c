@@ -2,7 +2,36 @@
 
 #include "loops.h"
 
-#define ROWS 1024 /* of a sparse matrix, whose indices are checked right before use */
+#define ROWS 1024 /* of a sparse matrix, between looks for a signal */
+
+/* ---- A sparse matrix that is checked once for all its products ---------------------- */
+
+static int32_t *copy_of(const int32_t *numbers, Py_ssize_t count)
+{
+    int32_t *copy = malloc(sizeof(int32_t) * (size_t)(count ? count : 1));
+    if (copy != NULL)
+        memcpy(copy, numbers, sizeof(int32_t) * (size_t)count);
+    return copy;
+}
+
+/* The copy is what is checked: nobody else can change it later. */
+static Outcome make_places(Call *call)
+{
+    Py_ssize_t n = SIZE('n'), e = SIZE('e');
+    Places *made = call->made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return NO_MEMORY;
+    *made = (Places){n, SIZE('c'), e, copy_of(call->at[0], n + 1), copy_of(call->at[1], e)};
+    if (made->pointer == NULL || made->column == NULL)
+        return NO_MEMORY;
+    return check_rows(call, made->pointer, made->column, 0, n, e, made->n_columns);
+}
+
+const Loop check_matrix = {
+    "check_matrix",
+    "pointer:i(n+1) column:i(e) n_columns:#c",
+    make_places,
+};
 
 /* Whether rows are some of the matrix, and vectors come in eights. */
 static Outcome check_block(Call *call)
@@ -34,14 +63,12 @@ static void sparse_times_rows(const int32_t *indptr, const int32_t *indices,
 
 static Outcome multiply_sparse(Call *call)
 {
-    const int32_t *indptr = call->at[0], *indices = call->at[1];
+    const Places *places = call->at[0];
     Outcome outcome = check_block(call);
     for (Py_ssize_t first = SIZE('s'); outcome == DONE && first < SIZE('t');) {
         Py_ssize_t last = first + ROWS < SIZE('t') ? first + ROWS : SIZE('t');
-        outcome = check_rows(call, indptr, indices, first, last, SIZE('e'), SIZE('c'));
-        if (outcome == DONE)
-            sparse_times_rows(indptr, indices, call->at[2], call->at[3], call->at[4],
-                              SIZE('w') / N_DOUBLES, first, last);
+        sparse_times_rows(places->pointer, places->column, call->at[1], call->at[2],
+                          call->at[3], SIZE('w') / N_DOUBLES, first, last);
         first = last;
         if (is_interrupted(call))
             outcome = INTERRUPTED;
@@ -51,7 +78,7 @@ static Outcome multiply_sparse(Call *call)
 
 const Loop sparse_times = {
     "sparse_times",
-    "indptr:i(n+1) indices:i(e) data:d(e) vectors:d(c,w) image:D(n,w) start:#s stop:#t",
+    "matrix:m(n,c,e) data:d(e) vectors:d(c,w) image:D(n,w) start:#s stop:#t",
     multiply_sparse,
 };
 
@@ -105,18 +132,14 @@ static void recur_rows(const int32_t *indptr, const int32_t *indices, const floa
 
 static Outcome recur_all(Call *call)
 {
-    const int32_t *indptr = call->at[0], *indices = call->at[1];
-    Py_ssize_t width = SIZE('w') / N_DOUBLES, n = SIZE('n');
+    const Places *places = call->at[0];
+    Py_ssize_t width = SIZE('w') / N_DOUBLES;
     Outcome outcome = check_block(call);
-    if (outcome == DONE) /* entries are fetched beyond those that are checked */
-        outcome = check_pointers(call, indptr, SIZE('s'), SIZE('t'), SIZE('e'));
     for (Py_ssize_t first = SIZE('s'); outcome == DONE && first < SIZE('t');) {
         Py_ssize_t last = first + ROWS < SIZE('t') ? first + ROWS : SIZE('t');
-        outcome = check_rows(call, indptr, indices, first, last, SIZE('e'), n);
-        if (outcome == DONE)
-            recur_rows(indptr, indices, call->at[2], call->at[3], call->at[4],
-                       call->at[5], call->at[6], width, first, last,
-                       indptr[SIZE('t')] - 1, n * SIZE('w') > MUCH);
+        recur_rows(places->pointer, places->column, call->at[1], call->at[2], call->at[3],
+                   call->at[4], call->at[5], width, first, last,
+                   places->pointer[SIZE('t')] - 1, SIZE('n') * SIZE('w') > MUCH);
         first = last;
         if (is_interrupted(call))
             outcome = INTERRUPTED;
@@ -126,7 +149,7 @@ static Outcome recur_all(Call *call)
 
 const Loop recur = {
     "recur",
-    "indptr:i(n+1) indices:i(e) data:f(e) now:f(n,w) before:F(n,w) added:f(n,w) "
+    "matrix:m(n,n,e) data:f(e) now:f(n,w) before:F(n,w) added:f(n,w) "
     "weights:f(4,w) start:#s stop:#t",
     recur_all,
 };

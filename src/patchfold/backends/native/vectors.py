@@ -6,10 +6,13 @@ they shared, and ours, which come next, wait for the cores.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
-from .loops import can_read, is_plain, loops, parts_of
+from .loops import as_kind, can_read, is_plain, loops
 
 WIDTH = 8
 """Vectors that are taken together: blocks have a multiple of so many columns."""
@@ -18,22 +21,53 @@ LENGTH = 16
 """`take_out` takes vectors whose length is a multiple of this."""
 
 
+@dataclass(frozen=True)
+class CheckedMatrix:
+    """A sparse matrix whose indices are checked once for all its products.
+
+    Attributes
+    ----------
+    matrix : sparse array (n, c)
+        The matrix itself.
+    places : capsule or None
+        Where its entries are, in a copy that the loops own: what is written to the
+        matrix's own indices later does not reach them. None where arrays multiply.
+    """
+
+    matrix: sp.csr_array
+    places: Any
+
+    def with_data(self, data: np.ndarray) -> CheckedMatrix:
+        """Return a matrix that has other numbers in the same places."""
+        parts = data, self.matrix.indices, self.matrix.indptr
+        return replace(self, matrix=sp.csr_array(parts, shape=self.matrix.shape))
+
+
+def check_matrix(matrix: sp.csr_array) -> CheckedMatrix:
+    """Check where the entries of a matrix are, before it is multiplied many times."""
+    if not can_read(matrix):
+        return CheckedMatrix(matrix, None)
+    places = as_kind(matrix.indptr, np.int32), as_kind(matrix.indices, np.int32)
+    return CheckedMatrix(matrix, loops().check_matrix(*places, matrix.shape[1]))
+
+
 def sparse_times(
-    matrix: sp.csr_array, vectors: np.ndarray, image: np.ndarray, rows: slice
+    checked: CheckedMatrix, vectors: np.ndarray, image: np.ndarray, rows: slice
 ) -> None:
     """Overwrite rows of an image by those of the matrix's product with vectors.
 
     Both are C-contiguous, (n, k) of float64 with k a multiple of `WIDTH`.
     """
-    if not can_read(matrix):
+    matrix = checked.matrix
+    if loops() is None or checked.places is None:
         image[rows] = matrix[rows] @ vectors
         return
-    ends = rows.start, rows.stop
-    loops().sparse_times(*parts_of(matrix), vectors, image, *ends)
+    entries = checked.places, as_kind(matrix.data, np.float64)
+    loops().sparse_times(*entries, vectors, image, rows.start, rows.stop)
 
 
 def recur(
-    matrix: sp.csr_array,
+    checked: CheckedMatrix,
     now: np.ndarray,
     before: np.ndarray,
     added: np.ndarray,
@@ -46,14 +80,14 @@ def recur(
     the matrix, the vectors (n, k) with k a multiple of `WIDTH`, and the weights (4, k)
     of their columns.
     """
-    if not can_read(matrix):
+    matrix = checked.matrix
+    if loops() is None or checked.places is None:
         product = matrix[rows] @ now
         parts = product, now[rows], before[rows], added[rows]
         before[rows] = sum(w * part for w, part in zip(weights, parts, strict=True))
         return
-    entries = parts_of(matrix, np.float32)
-    ends = rows.start, rows.stop
-    loops().recur(*entries, now, before, added, weights, *ends)
+    entries = checked.places, as_kind(matrix.data, np.float32)
+    loops().recur(*entries, now, before, added, weights, rows.start, rows.stop)
 
 
 def orthogonalize(block: np.ndarray) -> np.ndarray:
