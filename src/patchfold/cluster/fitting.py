@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from ..backends.backend import NUMPY
 from ..dissimilarity.lengths import MOST
 from ..dissimilarity.store import PatchesOnDemand
 from ..estimators.base import PatchEmbedding
@@ -109,7 +110,7 @@ def fit(
     source = open_source(
         estimator, data, count, search=search, found=found, compare=compare
     )
-    return estimator._fit_source(source, data.home)
+    return estimator._fit_source(source, NUMPY)
 
 
 def _current_client() -> Any:

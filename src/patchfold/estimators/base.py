@@ -19,9 +19,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.homes import Home, home_of, move
+from ..backends.backend import Backend, backend_for
 from ..backends.threads import begin_stage, untold_stages
-from ..backends.working import working_on
 from ..graph.connectivity import Components, join_components, weak_components
 from ..graph.labels import get_label_rule
 from ..neighbors.choice import resolve_n_neighbors
@@ -67,19 +66,20 @@ class PatchEmbedding(
         self : object
             The fitted estimator.
         """
-        with working_on(X, "Lower n_neighbors, or fit fewer samples."):
+        backend = backend_for(X)
+        with backend.working_on(X, "Lower n_neighbors, or fit fewer samples."):
             data = check_input(self, X, y)
             source = open_source(self, data, self._count_neighbors(data, y))
-            return self._fit_source(source, data.home)
+            return self._fit_source(source, backend)
 
-    def _fit_source(self, source: Source, home: Home) -> Self:
+    def _fit_source(self, source: Source, backend: Backend) -> Self:
         """Run the stages of a fit, and keep what they give."""
         graph = source.neighbor_graph(self._join)
         edges, links = source.measure(graph)
         begin_stage("coordinates", STAGES)
-        edges = move(edges, Home(home.device))
+        edges = backend.bring(edges)
         embedding, solution = self._solve(edges, source.X)
-        self.embedding_, self.graph_ = move(embedding, home), edges.graph
+        self.embedding_, self.graph_ = backend.give_back(embedding), edges.graph
         self.n_neighbors_ = source.n_neighbors
         self.n_connected_components_ = graph.n_components
         self.patch_sizes_, cells = links.patch_sizes, links.cells
@@ -166,26 +166,25 @@ class PatchEmbedding(
         check_is_fitted(self)
         links: Any = self._fitted.links
         solution = self._fitted.solution
-        home, embedding = home_of(X), self.embedding_
-        X = move(check_source(self, X, reset=False), links.home)
-        there = Home(home_of(embedding).device)
+        given, here, embedding = backend_for(X), links.backend, self.embedding_
+        X = here.bring(check_source(self, X, reset=False))
         quiet = np.errstate(over="ignore", invalid="ignore")  # checked below
-        with working_on(X, "Place fewer samples at a time."), quiet:
+        with here.working_on(X, "Place fewer samples at a time."), quiet:
             near = links.near(X, self.n_jobs)
             known = links.known(near)
             xp = array_namespace(known)
             shape = (X.shape[0], embedding.shape[1])
             placed = xp.empty(shape, dtype=xp.float64, device=known.device)
             if known.any():
-                here = move(embedding, links.home)
-                placed[known] = links.settle(near.rows(known), here)
+                placed[known] = links.settle(near.rows(known), here.bring(embedding))
             if not known.all():
                 new = X[~known]
                 linked = links.link(new, near.rows(~known), self.n_jobs)
-                found = solution.place(move(linked, there), new, embedding, self.n_jobs)
-                placed[~known] = move(found, links.home)
+                linked = backend_for(embedding).bring(linked)
+                found = solution.place(linked, new, embedding, self.n_jobs)
+                placed[~known] = here.bring(found)
         check_placed(placed)
-        return move(placed, home)
+        return given.give_back(placed)
 
     def _solve(self, edges: EdgeList, X: Any) -> tuple[Array, Any]:
         """Return the coordinates of the samples X, and what places new ones."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.arrays import Array
-from ..backends.homes import HERE, Home, home_of, hosted, is_tensor
+from ..backends.backend import NUMPY, Backend, backend_for, on_any_device
 from ..backends.memory import require_graph_memory
 from ..backends.threads import map_blocks
 from ..dissimilarity.patch_sizes import sizes_by_curvature, tangent_turning
@@ -88,7 +88,7 @@ class MatrixLinks:
     n_neighbors: int | None
     radius: float | None
     patch_sizes = cells = None
-    home = HERE
+    backend = NUMPY
 
     def near(self, D: Any, n_jobs: int | None) -> Links:
         """Read the nearest training samples of each new one."""
@@ -142,9 +142,9 @@ class SampleLinks:
         return self.search.cells
 
     @property
-    def home(self) -> Home:
+    def backend(self) -> Backend:
         """Where the training samples live."""
-        return home_of(self.X)
+        return backend_for(self.X)
 
     def stored(self) -> dict[str, Any]:
         """Return what a model file needs to make the links again, by name."""
@@ -172,7 +172,7 @@ class SampleLinks:
 
     def link(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Links:
         """Compare the patches of new samples with those of their neighbours."""
-        alone = is_tensor(X) or near.pointer is not None
+        alone = not self.backend.is_numpy or near.pointer is not None
         alone |= not isinstance(self.store, HeldPatches)
         # Without the centre a patch may be identical points: one warning for all.
         if X.shape[0] <= LINKED or alone or not self.settings.include_center:
@@ -342,7 +342,7 @@ def require_room(
     )
 
 
-@hosted
+@on_any_device
 def _mean_of_twins(
     X: np.ndarray, embedding: np.ndarray, first: np.ndarray
 ) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import check_array
 
 from ..backends.arrays import Array
-from ..backends.homes import HERE, move
+from ..backends.backend import NUMPY
 from ..backends.processes import run_pieces
 from ..exceptions import PatchfoldWarning
 from ..graph.labels import UNLABELLED, encode_labels
@@ -119,7 +119,7 @@ def select_n_neighbors(
     (array([10, 20]), (2, 3))
     """
     _check_estimator(estimator)
-    X, y = move((X, y), HERE)
+    X, y = NUMPY.bring((X, y))
     samples = check_array(X, dtype=np.float64, ensure_min_samples=4)
     n = samples.shape[0]
     labels = None if y is None else np.asarray(y)
@@ -253,5 +253,5 @@ def _trust(X: Array, embedding: Array) -> float:
     n = X.shape[0]
     rows = np.sort(np.random.RandomState(0).permutation(n)[:LOOKED_AT])
     near = max(1, min(NEAR, (rows.size - 1) // 2))
-    pictures = move((X[rows], embedding[rows]), HERE)
+    pictures = NUMPY.bring((X[rows], embedding[rows]))
     return trustworthiness(*pictures, n_neighbors=near)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import scipy.sparse as sp
 
 from ..backends.arrays import Array
+from ..backends.backend import NUMPY, backend_for, on_any_device
 from ..backends.distances import squared_distances
-from ..backends.homes import HERE, Home, home_of, hosted, is_tensor, move
 from ..backends.structure import check_structure
 from ..backends.threads import begin_stage
 from ..dissimilarity.store import PatchesOnDemand
@@ -145,7 +145,7 @@ class SampleSource:
         """Choose the length of every edge by the labels of its ends."""
         i, j = pairs.source, pairs.target
         if get_label_rule(self.settings.label_rule).needs_euclidean:
-            squared = hosted(squared_distances)(
+            squared = on_any_device(squared_distances)(
                 self.X, self.X, i, j, n_jobs=self.n_jobs
             )
             values = replace(values, euclidean=squared**0.5)
@@ -195,20 +195,16 @@ class CheckedInput(NamedTuple):
         Samples or dissimilarities, a copy.
     classes : int array (n,) or None
         Labels as numbers, where a label rule uses them.
-    home : Home
-        Where the samples live; results go there.
     """
 
     X: Any
     classes: Array | None
-    home: Home
 
 
 def check_input(estimator: Any, X: Any, y: Any) -> CheckedInput:
     """Check the parameters of an estimator, the samples and the labels of a fit."""
     check_parameters(estimator)
     check_neighborhoods(estimator, all_pairs=estimator._can_take_all_pairs)
-    home = home_of(X)
     X = check_source(estimator, X, reset=True)
     n = X.shape[0]
     if estimator.n_components >= n:
@@ -221,7 +217,7 @@ def check_input(estimator: Any, X: Any, y: Any) -> CheckedInput:
         if is_precomputed(estimator):
             refuse_precomputed(estimator.label_rule)
         classes = encode_labels(y, n, type(estimator).__name__)
-    return CheckedInput(X, classes, home)
+    return CheckedInput(X, classes)
 
 
 def check_source(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -238,7 +234,7 @@ def check_source(estimator: Any, X: Any, *, reset: bool) -> Any:
         ensure_min_samples=2 if reset else 1,
     )
     if precomputed:
-        check_dissimilarities(move(X, HERE), square=reset)
+        check_dissimilarities(NUMPY.bring(X), square=reset)
     else:
         check_magnitude(X, spread=reset)
     return X
@@ -266,10 +262,10 @@ def open_source(
     search, found, compare
         Of `SampleSource`, where a sweep or a cluster has done that work.
     """
-    X, classes, _ = data
+    X, classes = data
     settings, n_jobs = settings_of(estimator), estimator.n_jobs
-    if is_tensor(X) and _belongs_here(X, settings, n_neighbors):
-        X = move(X, HERE)
+    if _needs_numpy(X, settings, n_neighbors):
+        X = NUMPY.bring(X)
     if is_precomputed(estimator):
         return MatrixSource(X, n_neighbors, estimator.radius)
     require_room(X, settings, n_neighbors, estimator.radius, held=compare is None)
@@ -278,11 +274,11 @@ def open_source(
         search = open_search(
             estimator.neighbors_algorithm, X, n_neighbors, estimator.radius, n_jobs
         )
-    classes = move(classes, home_of(X))
+    classes = backend_for(X).bring(classes)
     return SampleSource(X, classes, settings, search, n_jobs, found, compare)
 
 
-def _belongs_here(X: Array, settings: PatchSettings, n_neighbors: int | None) -> bool:
+def _needs_numpy(X: Array, settings: PatchSettings, n_neighbors: int | None) -> bool:
     """Say whether tensors are measured in NumPy, as options ask that torch lacks.
 
     Then neighbours, patches and edges are found here, and the edges brought back.
