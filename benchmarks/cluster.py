@@ -98,12 +98,16 @@ def main() -> None:
     """Measure, and print the table of the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--folder", type=Path, default=Path("build/cluster"))
+    parser.add_argument("--toy", action="store_true", help="smallest sizes")
     args = parser.parse_args()
+    trained = 200 if args.toy else TRAINED
+    if args.toy:
+        args.rows = 2000
     folder = args.folder
     folder.mkdir(parents=True, exist_ok=True)
     model, big, part = (folder / n for n in ("m.skops", "big.parquet", "part.parquet"))
-    write_rows(folder / "train.parquet", TRAINED, 1)
+    write_rows(folder / "train.parquet", trained, 1)
     params = {"n_neighbors": 15, "kernel_width": "auto"}
     done = embed_table(str(folder / "train.parquet"), "elap", params)
     save_model(done.pipeline, model, **done.about)
@@ -116,7 +120,8 @@ def main() -> None:
         "peak MiB of a worker | MiB before |"
     )
     print("| --- " * 9 + "|")
-    for path, n_workers in ((big, 2), (part, 2), (part, 1)):
+    runs = ((big, 2), (part, 2), (part, 1))
+    for path, n_workers in runs[-1:] if args.toy else runs:
         show(place(path, model, folder / "out.parquet", n_workers))
 
 

@@ -11,6 +11,7 @@ from our checks or scikit-learn's. The exit status is 1 if one fails.
 
 from __future__ import annotations
 
+import argparse
 import selectors
 import subprocess
 import sys
@@ -417,9 +418,13 @@ def main() -> int:
     if sys.argv[1:2] == ["--child"]:
         run_cases(int(sys.argv[2]), int(sys.argv[3]))
         return 0
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
-    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    return 1 if watch(first, first + count) else 0
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("count", type=int, nargs="?", default=5000)
+    parser.add_argument("first", type=int, nargs="?", default=0)
+    parser.add_argument("--toy", action="store_true", help="smallest sizes")
+    given = parser.parse_args()
+    count = 10 if given.toy else given.count
+    return 1 if watch(given.first, given.first + count) else 0
 
 
 if __name__ == "__main__":

@@ -465,7 +465,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--found", type=Path, default=None)
     parser.add_argument("--child", default="")
+    parser.add_argument("--toy", action="store_true", help="smallest sizes")
     chosen = parser.parse_args()
+    if chosen.toy:
+        chosen.cases, chosen.seed = 200, 20
     if chosen.found is not None:
         chosen.found.mkdir(parents=True, exist_ok=True)
     if chosen.child:

@@ -1,6 +1,7 @@
 """Fuzz the readers of CSV, ARFF and Parquet with atheris, which is not a dependency.
 
     python benchmarks/fuzz_readers.py CORPUS [ENDING] -max_total_time=600 -timeout=20
+    python benchmarks/fuzz_readers.py --toy  # reads the tables of the suite, no more
 
 With an ending, such as .arff, only the reader of such files is tried. A table must be
 read, or refused by one ValueError of one line. Files of CORPUS are named as tables are;
@@ -15,14 +16,19 @@ import shutil
 import sys
 import tempfile
 import traceback
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-import atheris
+try:
+    import atheris
+except ImportError:
+    atheris = None
 
-with atheris.instrument_imports(include=["patchfold"]):
+with atheris.instrument_imports(["patchfold"]) if atheris else nullcontext():
     from patchfold.tables import choose_columns, read_table
 
+ROOT = Path(__file__).resolve().parents[1]
 ENDINGS = (".csv", ".arff", ".parquet", ".csv.gz", ".tsv")
 """Kinds of files; the place in this list is the first byte of an input."""
 
@@ -68,8 +74,26 @@ def seed(tables: Path, inputs: Path, only: str = "") -> None:
                 (inputs / table.name).write_bytes(bytes([number]) + table.read_bytes())
 
 
+def replay(tables: Path) -> None:
+    """Read every table once, without changes and without atheris."""
+    inputs = FOLDER / "inputs"
+    inputs.mkdir()
+    try:
+        seed(tables, inputs)
+        for path in inputs.iterdir():
+            check(path.read_bytes())
+        print(f"{len(list(inputs.iterdir()))} tables read or refused")
+    finally:
+        shutil.rmtree(FOLDER, ignore_errors=True)
+
+
 def main() -> None:
     """Fuzz, with the options of libFuzzer."""
+    if "--toy" in sys.argv:
+        replay(ROOT / "tests" / "helpers" / "corpus")
+        return
+    if atheris is None:
+        sys.exit("needs atheris: pip install atheris")
     tables, *options = sys.argv[1:]
     only = options.pop(0) if options and options[0] in ENDINGS else ""
     inputs = FOLDER / "inputs"

@@ -6,14 +6,15 @@ Run on a machine with a CUDA device, with the `torch` extra installed:
 
 Prints, and writes to `gpu/gpu.md`: the largest differences from NumPy, whether two runs
 give the same bits, the table of `patchfold bench --device cuda`, the seconds of every
-stage, and TorchDR's time on the same data where it is installed. These are the figures
-of `docs/gpu.md`.
+stage that the progress bar names, and TorchDR's time on the same data where it is
+installed. These are the figures of `docs/gpu.md`.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
+import subprocess
+import sys
 import time
 import warnings
 from collections import defaultdict
@@ -22,35 +23,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+
+try:
+    import torch
+except ImportError:
+    sys.exit('needs torch: pip install "patchfold[torch]"')
 
 import patchfold as pf
-from patchfold.backends.backend import NUMPY, Backend, find_backend
+from patchfold.backends.threads import watch_blocks
 from patchfold.dissimilarity.table import DISSIMILARITIES
-from patchfold.studies.bench.device import (
-    ROWS,
-    DeviceRow,
-    describe_device,
-    make_data,
-    time_row,
-)
-from patchfold.studies.bench.report import format_table
+from patchfold.studies.bench.device import ROWS, DeviceRow, make_data
 from patchfold.studies.bench.tasks import noisy_roll
-
-STAGES = {
-    "patchfold.estimators.stages": ("find_neighbors", "fit_neighborhoods"),
-    "patchfold.estimators.base": (
-        "pairs_from_directed",
-        "join_components",
-        "weak_components",
-        "describe_patches",
-        "compare_pairs",
-    ),
-    "patchfold.estimators.eigenmaps": ("edge_weights", "smallest_eigenpairs"),
-    "patchfold.estimators.isomap": ("geodesics", "classical_mds"),
-    "patchfold.records": ("mirror_edges",),
-}
-
 
 UNJUDGED = (
     DeviceRow(
@@ -78,15 +61,15 @@ def largest_angle(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.arcsin(np.clip(sines.max(), 0, 1)))
 
 
-def agreement(backend: Backend) -> Iterator[str]:
+def agreement(device: torch.device, n: int) -> Iterator[str]:
     """Compare a device with NumPy: dissimilarities, embeddings, bits."""
-    X = noisy_roll(2000, n_features=8)
+    X = noisy_roll(n, n_features=8)
     y = (X[:, 0] > 0).astype(int)
-    T = backend.give_back(X)
+    T = torch.asarray(X, device=device)
     for name in DISSIMILARITIES:
         here = pf.PatchEigenmaps(dissimilarity=name).fit(X)
         there = pf.PatchEigenmaps(dissimilarity=name).fit(T)
-        data = NUMPY.bring(there.graph_).data
+        data = there.graph_.values().cpu().numpy()
         gap = abs(here.graph_.data - data).max() / abs(here.graph_.data).max()
         angle = largest_angle(here.embedding_, there.embedding_.cpu().numpy())
         yield f"{name}: edges differ by {gap:.1e}, angle {angle:.1e}"
@@ -110,67 +93,51 @@ def agreement(backend: Backend) -> Iterator[str]:
 
 
 class Clock:
-    """Seconds of every stage, the device waited for before and after each."""
+    """Seconds of every stage; the device is waited for where one ends."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: torch.device) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
         self._wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+        self._stage, self._start = "before", time.perf_counter()
 
-    def watch(self, function: Any) -> Any:
-        """Return the function, timed."""
-
-        def timed(*args: Any, **kwargs: Any) -> Any:
-            self._wait()
-            start = time.perf_counter()
-            result = function(*args, **kwargs)
-            self._wait()
-            self.seconds[function.__name__] += time.perf_counter() - start
-            return result
-
-        return timed
+    def begin(self, stage: str, *_: int) -> None:
+        """End the stage that runs, and begin another."""
+        self._wait()
+        now = time.perf_counter()
+        self.seconds[self._stage] += now - self._start
+        self._stage, self._start = stage, now
 
 
-@contextlib.contextmanager
-def watched(clock: Clock) -> Iterator[None]:
-    """Replace the stages by watched ones for a while."""
-    import importlib
-
-    kept = []
-    for module_name, names in STAGES.items():
-        module = importlib.import_module(module_name)
-        for name in names:
-            kept.append((module, name, getattr(module, name)))
-            setattr(module, name, clock.watch(kept[-1][2]))
-    try:
-        yield
-    finally:
-        for module, name, function in kept:
-            setattr(module, name, function)
-
-
-def profile(backend: Backend, row: Any, n: int) -> str:
+def profile(device: torch.device, row: DeviceRow, n: int) -> str:
     """Return the seconds of every stage of one row."""
     samples, y = make_data(row, n)
-    X = backend.give_back(samples)
-    clock = Clock(backend.device)
-    with watched(clock):
-        start = time.perf_counter()
-        float(row.make().fit(X, y).embedding_[0, 0])
-        total = time.perf_counter() - start
+    X = torch.asarray(samples, device=device)
+    clock = Clock(device)
+    with watch_blocks(lambda *_: None, clock.begin):
+        row.make().fit(X, y)
+    clock.begin("end")
     parts = ", ".join(f"{k} {v:.3f}" for k, v in clock.seconds.items())
+    total = sum(clock.seconds.values())
     return f"{row.what}, {n:,} x {row.m}: {total:.3f} s: {parts}"
 
 
-def beside_torchdr(backend: Backend, n: int) -> str:
+def bench(device: str, out: Path, *, quick: bool) -> str:
+    """Return the table of `patchfold bench --device`."""
+    words = [sys.executable, "-m", "patchfold", "bench", "--device", device]
+    words += ["--out", str(out), *(["--quick"] if quick else [])]
+    return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def beside_torchdr(device: torch.device, n: int) -> str:
     """Time UMAP of TorchDR and ELAP on the same samples, the better of two runs."""
     try:
         import torchdr
     except ImportError as error:
         return f"TorchDR is not installed ({error})."
-    X = backend.give_back(noisy_roll(n)).float()
+    X = torch.asarray(noisy_roll(n), device=device).float()
 
     def umap() -> Any:
-        settings = {"n_neighbors": 15, "device": str(backend.device), "backend": None}
+        settings = {"n_neighbors": 15, "device": str(device), "backend": None}
         return torchdr.UMAP(n_components=2, **settings).fit_transform(X).detach()
 
     def elap() -> Any:
@@ -191,9 +158,9 @@ def beside_torchdr(backend: Backend, n: int) -> str:
     )
 
 
-def small_memory(backend: Backend) -> Iterator[str]:
+def small_memory(device: torch.device) -> Iterator[str]:
     """Say what happens where a fit has no room."""
-    X = backend.give_back(noisy_roll(150_000))
+    X = torch.asarray(noisy_roll(150_000), device=device)
     for make in (
         lambda: pf.PatchIsomap(n_landmarks=None),
         lambda: pf.elap(n_neighbors=0.5),
@@ -205,8 +172,8 @@ def small_memory(backend: Backend) -> Iterator[str]:
             yield f"MemoryError: {error}"
     torch.cuda.empty_cache()
     free, _ = torch.cuda.mem_get_info()
-    taken = torch.empty(int(free - 6 * 2**30), dtype=torch.uint8, device=backend.device)
-    X = backend.give_back(noisy_roll(300_000, n_features=50))
+    taken = torch.empty(int(free - 6 * 2**30), dtype=torch.uint8, device=device)
+    X = torch.asarray(noisy_roll(300_000, n_features=50), device=device)
     try:
         start = time.perf_counter()
         pf.elap(n_neighbors=15, kernel_width="auto").fit(X)
@@ -222,10 +189,12 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--out", type=Path, default=Path("gpu"))
     parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--toy", action="store_true", help="smallest sizes, on the CPU")
     options = parser.parse_args()
+    device = torch.device("cpu" if options.toy else options.device)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        sys.exit("needs a CUDA device, and torch finds none")
     warnings.simplefilter("ignore")
-    backend = find_backend(options.device)
     options.out.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
 
@@ -234,22 +203,18 @@ def main() -> None:
         lines.append(line)
         (options.out / "gpu.md").write_text("\n\n".join(lines) + "\n")
 
-    tell(describe_device(backend))
-    for line in agreement(backend):
+    for line in agreement(device, 200 if options.toy else 2000):
         tell(line)
-    results = []
-    for row in ROWS:
-        n = row.quick if options.quick else row.n
-        results.append(time_row(row, backend, n=n, repeats=options.repeats))
-        print(results[-1], flush=True)
-        tell(profile(backend, row, n))
-    tell(format_table(results))
-    for row in () if options.quick else UNJUDGED:
-        profile(backend, row, 3000)  # compiles
-        tell(profile(backend, row, row.n))
-    tell(beside_torchdr(backend, 2000 if options.quick else TORCHDR))
-    if backend.device.type == "cuda":
-        for line in small_memory(backend):
+    for row in (*ROWS, *UNJUDGED):
+        n = min(row.n, 200 if options.toy else 3000 if options.quick else row.n)
+        profile(device, row, min(n, 3000))  # compiles
+        tell(profile(device, row, n))
+    if options.toy:
+        return
+    tell(bench(options.device, options.out, quick=options.quick))
+    tell(beside_torchdr(device, 2000 if options.quick else TORCHDR))
+    if device.type == "cuda":
+        for line in small_memory(device):
             tell(line)
 
 

@@ -9,6 +9,7 @@ all sets, and for those that played no part in the design of PatchPosterior.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections import defaultdict
@@ -18,7 +19,7 @@ from statistics import fmean
 
 import numpy as np
 
-from patchfold.datasets import load
+from patchfold.datasets import catalogue, load
 from patchfold.metrics.rank_tests import friedman, mean_ranks, nemenyi, wilcoxon_holm
 from patchfold.studies.reproduction.records import Record
 
@@ -33,6 +34,7 @@ OTHERS = (
     *("ISOMAP-KL", "ELAP", "PELLE", "KLAP", "CAUCHY"),
 )
 
+IMAGE = ROOT / "docs" / "images" / "robustness.png"
 MIN_SETS = 5
 OURS = {
     "POSTERIOR": "τ = 0",
@@ -195,11 +197,20 @@ def draw(curves: dict[str, tuple[list[float], Scores]], path: Path) -> None:
 
 def main() -> None:
     """Print every table."""
-    if not os.environ.get("PATCHFOLD_DATA"):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--image", type=Path, default=IMAGE)
+    parser.add_argument("--toy", action="store_true", help="the sets without files")
+    options = parser.parse_args()
+    if not (options.toy or os.environ.get("PATCHFOLD_DATA")):
         raise SystemExit(
             "set PATCHFOLD_DATA: the sets at hand say which were for tuning"
         )
     records = load_records("honest")
+    if options.toy:
+        options.image = Path("robustness.png")
+        sources = ("rule", "scikit-learn")
+        at_hand = {row.name for row in catalogue() if row.source in sources}
+        records = [record for record in records if record.dataset in at_hand]
     every = {record.dataset for record in records}
     tuned = {group_of(name) for name in choose_sets(held_out=False)}
     fresh = {name for name in every if group_of(name) not in tuned}
@@ -218,7 +229,7 @@ def main() -> None:
     print("\n## Robustness")
     draw(
         {kind: robustness(records, kind) for kind in ("noise", "outliers")},
-        ROOT / "docs" / "images" / "robustness.png",
+        options.image,
     )
 
 

@@ -195,9 +195,15 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=4)
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("build/neighbor_choice.csv"))
+    parser.add_argument("--toy", action="store_true", help="smallest sizes")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    names = choose_sets(held_out=options.held_out)
+    if options.toy:
+        names, options.splits = ["iris"], 1
+        for method in [*METHODS][1:]:
+            del METHODS[method]
+    else:
+        names = choose_sets(held_out=options.held_out)
     cases = [(name, split) for split in range(options.splits) for name in names]
     run_missing(options.out, FIELDS, cases, score_case)
     print(table(read(options.out), names))

@@ -164,13 +164,19 @@ def main() -> None:
     parser.add_argument("--groups", nargs="*", default=groups, choices=groups)
     parser.add_argument("--cost", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("build/options.csv"))
+    parser.add_argument("--toy", action="store_true", help="smallest sizes")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.cost:
         print(cost(options.groups))
         return
-    names = sorted([*choose_sets(held_out=False), *choose_sets(held_out=True)])
-    names = names[:: options.every]
+    if options.toy:
+        names, options.splits, options.groups = ["iris", "wine"], 1, ["sizes", "labels"]
+        for kind in [*KINDS][1:]:
+            del KINDS[kind]
+    else:
+        names = sorted([*choose_sets(held_out=False), *choose_sets(held_out=True)])
+        names = names[:: options.every]
     chosen = ["default", *options.groups]
     if "labels" in chosen and "divergences" not in chosen:
         GROUPS["labels"] = {'"curvature"': CURVATURE, **GROUPS["labels"]}

@@ -196,13 +196,17 @@ def main() -> None:
     parser.add_argument("--variants", nargs="*", help="names of rows; default: all")
     parser.add_argument("--quick", action="store_true", help="KNN only, no panel")
     parser.add_argument("--out", type=Path, help="default: build/posterior_ablation_N")
+    parser.add_argument("--toy", action="store_true", help="smallest sizes")
     options = parser.parse_args()
+    if options.toy:
+        options.splits, options.n_jobs, options.quick = 1, 1, True
+        options.variants = ["default", "all features"]
     variants = options.variants or [*VARIANTS, *REFERENCES]
     if options.held_out:
         variants = ["default", "labels blended, 0.5", *REFERENCES]
     panel = ("KNN",) if options.quick else FOUR
     kept = options.out or Path(f"build/posterior_ablation_{len(panel)}.csv")
-    names = choose_sets(held_out=options.held_out)
+    names = ["iris"] if options.toy else choose_sets(held_out=options.held_out)
     run(kept, names, variants, panel, options.splits, options.n_jobs)
     print(table(read(kept), names, variants))
 

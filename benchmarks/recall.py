@@ -260,7 +260,10 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=30_500, help="samples of a set")
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--sets", nargs="*", help="names of sets; all by default")
+    parser.add_argument("--toy", action="store_true", help="smallest sizes")
     given = parser.parse_args()
+    if given.toy:
+        given.rows, given.repeats, given.sets = 1500, 1, ["normal"]
     chosen = [m for m in SETS if not given.sets or m.__name__ in given.sets]
     print(f"| K = {N_NEIGHBORS} | mean | worst 1 % | worst row | time ratio |")
     print("| --- | ---: | ---: | ---: | ---: |")

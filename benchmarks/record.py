@@ -232,11 +232,14 @@ def apart(one: np.ndarray, other: np.ndarray) -> float:
 def main() -> None:
     """Record, and compare with a record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("out", type=Path)
+    parser.add_argument("out", type=Path, nargs="?", default=Path("record.npz"))
     parser.add_argument("--with", dest="before", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--fewer", type=int, default=1)
+    parser.add_argument("--toy", action="store_true", help="smallest sizes")
     options = parser.parse_args()
+    if options.toy:  # a few cases, compared with themselves
+        options.only, options.fewer, options.before = "small ", 25, options.out
     kept: dict[str, np.ndarray] = {}
     chosen = [case for case in cases() if options.only in case[0]][:: options.fewer]
     for name, case in chosen:

@@ -39,13 +39,16 @@ AXES = {
     "noise": "noise on training features (standard deviations)",
     "outliers": "share of training rows drawn anew",
 }
+LEVELS = {kind: PROTOCOLS[kind] for kind in AXES}
+"""Protocols of each corruption, from little to much."""
+
 Curves = dict[str, dict[str, dict[str, float]]]
 """Method -> protocol -> set -> mean accuracy over the splits."""
 
 
 def steps(kind: str) -> tuple[str, ...]:
     """Return the protocols of one corruption, the clean one first."""
-    return ("honest", *PROTOCOLS[kind])
+    return ("honest", *LEVELS[kind])
 
 
 def score_case(name: str, split: int, protocol: str, method: str) -> list[tuple]:
@@ -90,7 +93,7 @@ def curves(rows: list[dict[str, str]]) -> Curves:
 
 def table(found: Curves) -> str:
     """Return accuracies, and the gain of every method over its twin."""
-    protocols = [*steps("noise"), *PROTOCOLS["outliers"]]
+    protocols = [*steps("noise"), *LEVELS["outliers"]]
     heads = [p.removeprefix("honest").strip() or "clean" for p in protocols]
     lines = [
         "| method | " + " | ".join(heads) + " |",
@@ -143,12 +146,20 @@ def main() -> None:
     parser.add_argument(
         "--image", type=Path, default=Path("docs/images/robustness_twins.png")
     )
+    parser.add_argument("--toy", action="store_true", help="smallest sizes")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    names = sorted([*choose_sets(held_out=False), *choose_sets(held_out=True)])
-    names = options.sets or names[:: options.every]
+    if options.toy:
+        options.sets, options.splits = ["iris"], 1
+        for method in [*TWINS][1:]:
+            del TWINS[method]
+        LEVELS.update({kind: levels[:1] for kind, levels in LEVELS.items()})
+    names = options.sets
+    if not names:
+        names = sorted([*choose_sets(held_out=False), *choose_sets(held_out=True)])
+        names = names[:: options.every]
     methods = [name for pair in TWINS.items() for name in pair]
-    protocols = [*steps("noise"), *PROTOCOLS["outliers"]]
+    protocols = [*steps("noise"), *LEVELS["outliers"]]
     cases = [
         (name, split, protocol, method)
         for split in range(options.splits)

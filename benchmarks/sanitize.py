@@ -1,6 +1,7 @@
 """Run tests with the loops in C built by sanitizers: of addresses, and of behaviour.
 
     python benchmarks/sanitize.py [ARGUMENTS OF PYTEST]
+    python benchmarks/sanitize.py --toy  # compiles and loads the loops, no more
 
 `make sanitize` does that. Without arguments the whole suite runs but for what is left
 out below, and then the fuzzer of public calls. What a sanitizer finds ends the run.
@@ -18,16 +19,17 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BUILT = ROOT / "build" / "sanitized"
+BUILT = Path("build/sanitized").resolve()
 
 FLAGS = [
-    *("-shared", "-fPIC", "-O2", "-g", "-fno-omit-frame-pointer", "-fno-math-errno"),
+    *("-shared", "-fPIC", "-g", "-fno-omit-frame-pointer", "-fno-math-errno"),
     *("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-Wno-psabi"),
 ]
 
 LEFT_OUT = {
     "browser": "a browser does not start beside ASan",
     "studies/test_bench.py": "measures times and memory, which are others here",
+    "studies/test_benchmarks.py": "as above, and runs this script",
     "backends/test_memory.py": "limits memory, and ASan reserves terabytes",
     "cli/test_kills.py": "as above",
     "backends/test_many_fits.py": "measures how long an import takes",
@@ -45,7 +47,7 @@ OPTIONS = {
 }
 
 
-def build() -> None:
+def build(*, optimize: bool) -> None:
     """Copy the package, and compile its loops with the sanitizers."""
     shutil.rmtree(BUILT, ignore_errors=True)
     ignored = shutil.ignore_patterns("*.so", "__pycache__")
@@ -54,7 +56,9 @@ def build() -> None:
     sources = sorted(str(path) for path in native.glob("*.c"))
     include = f"-I{sysconfig.get_path('include')}"
     target = str(native / "_loops.abi3.so")
-    subprocess.run(["cc", *FLAGS, include, *sources, "-o", target], check=True)
+    level = "-O2" if optimize else "-O0"
+    words = ["cc", *FLAGS, level, include, *sources, "-o", target]
+    subprocess.run(words, check=True)
 
 
 def library(name: str) -> str:
@@ -65,9 +69,18 @@ def library(name: str) -> str:
     ).stdout.strip()
 
 
+def can_sanitize() -> bool:
+    """Say whether there is a compiler with the libraries of both sanitizers."""
+    names = ("libasan.so", "libubsan.so")
+    return bool(shutil.which("cc")) and all(library(name) != name for name in names)
+
+
 def main() -> int:
     """Build, and run pytest and the fuzzer; returns the status of the first to fail."""
-    build()
+    is_toy = sys.argv[1:] == ["--toy"]
+    if is_toy and not can_sanitize():
+        sys.exit("needs GCC with its sanitizers")
+    build(optimize=not is_toy)
     loaded = " ".join(library(name) for name in ("libasan.so", "libubsan.so"))
     environment = {
         **os.environ,
@@ -80,7 +93,9 @@ def main() -> int:
     )
     tests = ["tests", *(f"--ignore=tests/{name}" for name in LEFT_OUT)]
     pytest = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
-    runs = [[sys.executable, "-c", check], [*pytest, *(sys.argv[1:] or tests)]]
+    runs = [[sys.executable, "-c", check]]
+    if not is_toy:
+        runs.append([*pytest, *(sys.argv[1:] or tests)])
     if not sys.argv[1:]:
         runs.append([sys.executable, "benchmarks/fuzz_calls.py", "500"])
     for words in runs:
@@ -89,6 +104,8 @@ def main() -> int:
         ).returncode
         if status:
             return abs(status)
+    if is_toy:
+        print("the sanitized loops load")
     return 0
 
 

@@ -3,11 +3,16 @@
     OPENBLAS_NUM_THREADS=1 python benchmarks/stages.py
 
 prints the table of docs/performance.md, "Loops in C": a swiss roll with 17 features of
-noise, K = 15, one thread, best of several runs.
+noise, K = 15, one thread, best of several runs. Arrays are timed in a second process
+that cannot import the loops, as where nothing was compiled.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import patchfold as pf
-from patchfold.backends.native import loops as native
+from patchfold.backends.native.loops import is_compiled
 from patchfold.dissimilarity.lengths import compare_pairs
 from patchfold.dissimilarity.table import describe_patches, get_dissimilarity
 from patchfold.graph.paths import geodesics
@@ -25,24 +30,29 @@ from patchfold.patches.fitting import fit_patches, mean_variance
 from patchfold.solvers.spectral import smallest_eigenpairs
 from patchfold.studies.bench.tasks import N_NEIGHBORS, noisy_roll
 
-SAMPLES = 8000
-SOURCES = 400
-REPEATS = 5
+COMPILED = "patchfold.backends.native._loops"
+WITHOUT = f"import runpy, sys; sys.modules[{COMPILED!r}] = None; \
+runpy.run_path({__file__!r}, run_name='__main__')"
+"""Runs this script as where the loops were not compiled."""
+
+SAMPLES, SOURCES, REPEATS = 8000, 400, 5
+TOY = 300, 20, 1
+"""The same three in a run that only shows that it works."""
 
 
-def seconds(work: Callable[[], Any]) -> float:
+def seconds(work: Callable[[], Any], repeats: int) -> float:
     """Return the processor seconds of the fastest of several runs."""
     took = []
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         start = time.process_time()
         work()
         took.append(time.process_time() - start)
     return min(took)
 
 
-def stages() -> dict[str, Callable[[], Any]]:
+def stages(n: int, sources: int) -> dict[str, Callable[[], Any]]:
     """Return what is timed, each ready to run."""
-    X = noisy_roll(SAMPLES)
+    X = noisy_roll(n)
     near = find_neighbors(X, N_NEIGHBORS).indices
     patches = fit_patches(X, X, near, variance=mean_variance(X))
     kl = get_dissimilarity("kl")
@@ -62,22 +72,34 @@ def stages() -> dict[str, Callable[[], Any]]:
         "eigenvectors, filtered": lambda: smallest_eigenpairs(
             matrix, 2, roots, seed=np.random.RandomState(0)
         ),
-        f"shortest paths, {SOURCES} sources": lambda: geodesics(
-            model.graph_, np.arange(SOURCES), n_jobs=1
+        f"shortest paths, {sources} sources": lambda: geodesics(
+            model.graph_, np.arange(sources), n_jobs=1
         ),
     }
 
 
 def main() -> None:
     """Print the table."""
-    loops = native._loops
-    print(f"| {SAMPLES:,} x 20, K = {N_NEIGHBORS} | arrays | loops |")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--toy", action="store_true", help="smallest sizes")
+    parser.add_argument("--arrays", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    n, sources, repeats = TOY if options.toy else (SAMPLES, SOURCES, REPEATS)
+    times = {name: seconds(work, repeats) for name, work in stages(n, sources).items()}
+    if options.arrays:
+        json.dump([is_compiled(), list(times.values())], sys.stdout)
+        return
+    if not is_compiled():
+        sys.exit("needs the loops in C: pip install -e . where there is a compiler")
+    words = [sys.executable, "-c", WITHOUT, *sys.argv[1:], "--arrays"]
+    told = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
+    loaded, arrays = json.loads(told)
+    if loaded:
+        sys.exit(f"the loops were loaded: is {COMPILED} their name?")
+    print(f"| {n:,} x 20, K = {N_NEIGHBORS} | arrays | loops |")
     print("| --- | ---: | ---: |")
-    for name, work in stages().items():
-        native._loops = None
-        arrays = seconds(work)
-        native._loops = loops
-        print(f"| {name} | {arrays:.2f} | {seconds(work):.2f} |")
+    for (name, loops), slow in zip(times.items(), arrays, strict=True):
+        print(f"| {name} | {slow:.2f} | {loops:.2f} |")
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ def lower_bounds() -> list[str]:
     return [requirement.replace(">=", "==") for requirement in wanted]
 
 
-def embed_all() -> dict[str, list[list[list[float]]]]:
-    """Fit every estimator on every set; return embedding and placed samples."""
+def embed_all(*, few: bool = False) -> dict[str, list[list[list[float]]]]:
+    """Fit every estimator on all sets or one; return embedding and placed samples."""
     from sklearn.datasets import load_breast_cancer, load_iris, load_wine
     from sklearn.preprocessing import scale
 
@@ -48,7 +48,7 @@ def embed_all() -> dict[str, list[list[list[float]]]]:
     }
     loaders = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer}
     found = {}
-    for set_name, loader in loaders.items():
+    for set_name, loader in [*loaders.items()][: 1 if few else None]:
         X, y = loader(return_X_y=True)
         X = scale(X)
         for name, make in models.items():
@@ -96,13 +96,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=Path("build/versions"))
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--toy", action="store_true", help="one set, this Python twice")
     options = parser.parse_args()
     if options.worker:
         json.dump(embed_all(), sys.stdout)
         return
     folder = options.folder.resolve()
-    old, oldest = run_in(folder / "oldest", lower_bounds())
-    new, newest = run_in(folder / "newest", [])
+    if options.toy:
+        old = new = sys.version.split()[0]
+        oldest, newest = embed_all(few=True), embed_all(few=True)
+    else:
+        old, oldest = run_in(folder / "oldest", lower_bounds())
+        new, newest = run_in(folder / "newest", [])
     print(f"Python, NumPy, SciPy, scikit-learn: {old} and {new}\n")
     print("| | largest difference |\n| --- | --- |")
     found = {name: apart(oldest[name], newest[name]) for name in oldest}

@@ -38,11 +38,6 @@ def test_the_fuzzer_does_not_take_an_error_from_below_for_a_refusal(fuzzer):
             fuzzer.check_error(error)
 
 
-def test_a_case_runs_in_a_process_of_its_own(fuzzer, capsys):
-    assert fuzzer.watch(0, 1) == []
-    assert "0 failures" in capsys.readouterr().out
-
-
 def test_damaged_similarities_are_refused():
     similarity = sp.csr_array(np.ones((4, 4)))
     similarity.indices[3] = 10**6

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import random
 import resource
+import runpy
 import signal
 import subprocess
 import sys
@@ -46,6 +47,28 @@ def start(words: list[str]) -> multiprocessing.Process:
     process = FORKSERVER.Process(target=run_command, args=(words,))
     process.start()
     return process
+
+
+def run_script(script: Path, folder: Path, *words: str) -> tuple[int, str]:
+    """Run a script in a folder, without the papers' data; return status and output."""
+    out = folder / "output.txt"
+    process = FORKSERVER.Process(target=_run_script, args=(script, folder, out, words))
+    process.start()
+    process.join()
+    assert process.exitcode is not None
+    return process.exitcode, out.read_text("utf-8")
+
+
+def _run_script(script: Path, folder: Path, out: Path, words: tuple[str, ...]) -> None:
+    with out.open("wb") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    os.environ.pop("PATCHFOLD_DATA", None)
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for processes that it starts
+    os.chdir(folder)
+    sys.argv = [str(script), *words]
+    sys.path.insert(0, str(script.parent))
+    runpy.run_path(str(script), run_name="__main__")
 
 
 def finish(words: list[str]) -> float:
