@@ -14,11 +14,16 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
 import patchfold as pf
-from patchfold.tables.models.saving import save_model
+from patchfold.tables.models.saving import ModelFileError, save_model
+from patchfold.tables.models.schema import objects_in
 
 HERE = Path(__file__).parent
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -70,6 +75,11 @@ class ModelFile:
 
     def put_array(self, name, array, file="999.npy"):
         self.put(name, self.add_part(file, array))
+
+    def encoder(self, kind):
+        """Return the attributes of the smallest encoder of a kind."""
+        found = [node for node in objects_in(self.schema) if node["__class__"] == kind]
+        return min(found, key=lambda node: len(str(node)))["content"]["content"]
 
     def write(self, path):
         with zipfile.ZipFile(path, "w") as archive:
@@ -323,10 +333,8 @@ def radius_of_everything(file):
 
 @attack("refused.*more than 31998 neighbours", base="radius")
 def radius_of_a_crowd_between_lone_samples(file):
-    place = np.arange(16_000)
-    lone = np.where(
-        place % 5 == 0, 100.0 * place + 100, 0
-    )  # every fifth, and all asked
+    place = np.arange(16_000)  # every fifth is alone, also those asked how many
+    lone = np.where(place % 5 == 0, 100.0 * place + 100, 0)
     chain_of(file, np.column_stack([lone, place / 1e9, place % 2]))
 
 
@@ -393,6 +401,61 @@ def one_hot_columns_beyond_the_table(file):
     walk(file.schema)
 
 
+def sparse_parts(file, count):
+    """Add matrices that grow to 60 MB each, and return the node of the first."""
+    old_graph(file, data=np.zeros(6 * 10**7, dtype=np.int8))
+    node = file.attributes["graph_"]
+    for number in range(count):
+        file.parts[f"9{number}.npz"] = file.parts[node["file"]]
+    return node | {"file": "90.npz"}
+
+
+@attack("refused", base="old elap")
+def one_matrix_many_times(file):
+    node = sparse_parts(file, 1)
+    file.put_attribute("eigenvalues_", listed([node] * 3000))
+
+
+@attack("refused.*is no sparse matrix", base="old elap")
+def many_matrices_that_grow(file):
+    node, count = sparse_parts(file, 60), 60
+    nodes = [node | {"file": f"9{number}.npz"} for number in range(count)]
+    file.put_attribute("eigenvalues_", listed(nodes))
+
+
+@attack("refused.*unknown_value", base="ordinal")
+def number_for_unknown_words_that_is_none(file):
+    file.encoder("OrdinalEncoder")["unknown_value"] = value(float("nan"))
+
+
+@attack("refused.*unknown_value", base="ordinal")
+def number_for_unknown_words_that_is_too_large(file):
+    file.encoder("OrdinalEncoder")["unknown_value"] = value(10**400)
+
+
+@attack("refused.*StandardScaler: it makes infinity", base="ordinal")
+def scale_that_makes_infinity(file):
+    small = file.add_part("990.npy", np.full(1, 1e-300))
+    file.encoder("StandardScaler")["scale_"] = small
+
+
+@attack("refused.*Pipeline: it makes infinity", base="ordinal")
+def scales_that_make_infinity_together(file):
+    steps = file.encoder("Pipeline")["steps"]["content"]
+    file.encoder("StandardScaler")["scale_"] = file.add_part("9.npy", np.full(1, 1e-90))
+    steps += [steps[-1]] * 3
+
+
+@attack("finite", base="ordinal")
+def many_processes_for_encoders(file):
+    file.encoder("ColumnTransformer")["n_jobs"] = value(10**6)
+
+
+@attack("refused.*kernel_width")
+def parameter_beyond_all_floats(file):
+    file.attributes["kernel_width"] = value(10**400)
+
+
 @attack("refused.*random_state", base="seeded")
 def numbers_beyond_a_random_state(file):
     state = file.attributes["random_state"]["content"]["content"]
@@ -410,9 +473,19 @@ def something_else(file):
     file.schema |= listed([value(1)])
 
 
-def saved(model, path):
-    save_model(model, path, queries=QUERIES)
+def saved(model, path, queries=QUERIES):
+    save_model(model, path, queries=queries)
     return path.read_bytes()
+
+
+def ordinal():
+    """Return a pipeline of encoders and an estimator, and new samples for it."""
+    table = pd.DataFrame({"a": X[:, 0], "b": np.array(list("xyzw") * 10, dtype=object)})
+    numbers = ("numbers", make_pipeline(StandardScaler()), ["a"])
+    words = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    encoder = ColumnTransformer([numbers, ("words", words, ["b"])])
+    model = make_pipeline(encoder, pf.PatchIsomap(dissimilarity="euclidean"))
+    return model.fit(table), {"a": [0.1, 0.2], "b": ["x", "unknown"]}
 
 
 @pytest.fixture(scope="module")
@@ -426,6 +499,7 @@ def outcomes(tmp_path_factory):
         "cauchy": saved(pf.CauchyEmbedding(max_iter=5).fit(X), path),
         "radius": saved(pf.PatchEigenmaps(n_neighbors=None, radius=2.5).fit(X), path),
         "landmarks": saved(pf.PatchIsomap(n_landmarks=9).fit(X), path),
+        "ordinal": saved(ordinal()[0], path, ordinal()[1]),
         "seeded": saved(pf.PatchIsomap(random_state=seed).fit(X), path),
     }
     with zipfile.ZipFile(HERE / "model_files_1.zip") as archive:
@@ -463,6 +537,18 @@ def test_a_file_that_is_left_as_it_is_loads(tmp_path):
         path
     )
     assert np.isfinite(pf.load_model(path).transform(QUERIES)).all()
+
+
+def test_memory_that_runs_out_is_one_clear_error(tmp_path, monkeypatch):
+    class Greedy:
+        def unpack(self, name, value, sizes):
+            raise MemoryError
+
+    path = tmp_path / "m.skops"
+    saved(pf.PatchIsomap().fit(X), path)
+    monkeypatch.setitem(pf.PatchIsomap._fitted_rules, "graph_", Greedy())
+    with pytest.raises(ModelFileError, match=r"PatchIsomap: .*MemoryError\.$"):
+        pf.load_model(path)
 
 
 def test_sparse_matrices_of_old_files_are_checked_before_they_are_used():

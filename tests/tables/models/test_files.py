@@ -69,6 +69,15 @@ def test_a_file_of_a_newer_version_is_refused(saved, newer):
             read(path)
 
 
+def test_messages_are_one_line_whatever_the_name_of_the_file(saved, tmp_path):
+    path = saved[1].rename(tmp_path / "two\nlines.skops")
+    rewrite_note(path, version="99.0")
+    for name in (path, tmp_path, tmp_path / "none\n"):
+        with pytest.raises(ModelFileError) as error:
+            pf.load_model(name)
+        assert len(str(error.value).splitlines()) == 1
+
+
 def mahalanobis(left, right):
     return np.linalg.norm(left.mean - right.mean, axis=1)
 

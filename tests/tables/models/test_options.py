@@ -7,11 +7,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.compose import ColumnTransformer
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
 from sklearn.neighbors import KNeighborsTransformer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
 from typer.testing import CliRunner
 
 import patchfold as pf
@@ -200,31 +207,120 @@ def test_a_search_of_the_users_own_is_fitted_again(tmp_path):
     )
 
 
-def table_encoder():
-    return ColumnTransformer(
-        [
-            ("numbers", StandardScaler(), ["size", "width"]),
-            ("one-hot", OneHotEncoder(sparse_output=False), ["hue"]),
-            ("ordinal", OrdinalEncoder(), ["shape"]),
-        ],
-        verbose=False,
-    )
+def on_table(**parts):
+    """Return transformers of columns, before an estimator."""
+    listed = [(name, *part) for name, part in parts.items()]
+    return make_pipeline(ColumnTransformer(listed), euclidean())
 
 
-def test_pipelines_of_the_encoders_of_embed_need_no_trust(frame, tmp_path):
+def euclidean():
+    return pf.PatchIsomap(n_neighbors=10, dissimilarity="euclidean")
+
+
+NUMBERS, WORDS = ["size", "width"], ["hue", "shape"]
+GAPS = np.where(np.arange(120).reshape(40, 3) % 17 == 3, np.nan, samples(40, 3))
+CODES = np.random.default_rng(0).integers(0, 5, (40, 2))
+NO_LEVEL = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+READ_BACK = {
+    "columns by name": on_table(
+        numbers=(StandardScaler(), NUMBERS),
+        one_hot=(OneHotEncoder(sparse_output=False), ["hue"]),
+        ordinal=(OrdinalEncoder(), ["shape"]),
+    ),
+    "columns by place": on_table(few=(StandardScaler(), [1, 3])),
+    "columns by a selector": on_table(
+        numbers=(StandardScaler(), make_column_selector(dtype_include="number"))
+    ),
+    "columns as they are": on_table(
+        numbers=("passthrough", NUMBERS), words=(OneHotEncoder(), WORDS)
+    ),
+    "a level for unknown words": on_table(words=(NO_LEVEL, WORDS)),
+    "no shift": (
+        make_pipeline(StandardScaler(with_mean=False), euclidean()),
+        samples(40, 3),
+    ),
+    "two scales": (
+        make_pipeline(StandardScaler(), StandardScaler(), euclidean()),
+        samples(40, 3),
+    ),
+    "a filling": (make_pipeline(SimpleImputer(), euclidean()), GAPS),
+    "a constant": (
+        make_pipeline(SimpleImputer(strategy="constant", fill_value=3), euclidean()),
+        GAPS,
+    ),
+    "single precision": (
+        make_pipeline(SimpleImputer(), StandardScaler(), euclidean()),
+        GAPS.astype(np.float32),
+    ),
+    "truth values": (
+        make_pipeline(OneHotEncoder(sparse_output=False, dtype=bool), euclidean()),
+        CODES > 2,
+    ),
+    "small integers": (
+        make_pipeline(OrdinalEncoder(dtype=np.int8), euclidean()),
+        CODES,
+    ),
+    "a matrix": (
+        make_pipeline(OneHotEncoder(), StandardScaler(with_mean=False)),
+        CODES,
+    ),
+}
+REFUSED = {
+    "remainder must be 'drop'": (
+        make_pipeline(
+            ColumnTransformer([("a", StandardScaler(), [0])], remainder="passthrough"),
+            euclidean(),
+        ),
+        samples(40, 3),
+    ),
+    "list of names or places": on_table(numbers=(StandardScaler(), slice(3, 4))),
+    "drop must be None": on_table(words=(OneHotEncoder(drop="first"), WORDS)),
+    "min_frequency must be None": on_table(
+        words=(OneHotEncoder(min_frequency=15), WORDS)
+    ),
+    "unknown_value must be an integer": on_table(
+        words=(clone(NO_LEVEL).set_params(unknown_value=np.nan), WORDS)
+    ),
+    "add_indicator must be False": (
+        make_pipeline(SimpleImputer(add_indicator=True), euclidean()),
+        GAPS,
+    ),
+    "a step must be a name and an estimator": (
+        Pipeline([("none", "passthrough"), ("embedding", euclidean())]),
+        samples(40, 3),
+    ),
+    "func must be None": (
+        make_pipeline(FunctionTransformer(np.abs), euclidean()),
+        samples(40, 3),
+    ),
+    "no attribute '<lambda>'": (
+        pf.PatchIsomap(dissimilarity=lambda a, b: (a.mean - b.mean)[:, 0] ** 2),
+        samples(40, 3),
+    ),
+}
+
+
+def with_table(case, frame):
+    return case if isinstance(case, tuple) else (case, frame)
+
+
+@pytest.mark.parametrize("name", READ_BACK)
+def test_what_is_saved_is_read_back_without_trust(frame, tmp_path, name):
+    model, X = with_table(READ_BACK[name], frame)
     path = tmp_path / "m.skops"
-    for encoder, X in [
-        (table_encoder(), frame),
-        (ColumnTransformer([("few", StandardScaler(), [0, 2])]), samples(50, 3)),
-        (StandardScaler(with_mean=False), samples(50, 3)),
-    ]:
-        model = make_pipeline(encoder, pf.isomap_kl()).fit(X)
-        pf.save_model(model, path)
-        again = pf.load_model(path)
-        np.testing.assert_array_equal(again.transform(X[:9]), model.transform(X[:9]))
-        assert list(again.get_feature_names_out()) == list(
-            model.get_feature_names_out()
-        )
+    pf.save_model(model.fit(X), path)
+    again = pf.load_model(path)
+    assert abs(again.transform(X) - model.transform(X)).max() == 0
+    assert list(again.get_feature_names_out()) == list(model.get_feature_names_out())
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_cannot_be_read_back_is_not_saved(frame, tmp_path, why):
+    model, X = with_table(REFUSED[why], frame)
+    model.fit(X)
+    with pytest.raises(ValueError, match=f"no model file can hold this .*{why}"):
+        pf.save_model(model, tmp_path / "m.skops")
+    assert not list(tmp_path.iterdir())
 
 
 def test_other_estimators_load_if_they_are_named(tmp_path):

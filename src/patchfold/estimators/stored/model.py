@@ -82,11 +82,29 @@ class StoredModel:
         parameters = {key: state[key] for key in self._parameter_rules}
         return {**parameters, FITTED: packed}
 
-    def _complete(self) -> None:
+    def _complete(self, *, whole: bool = True) -> None:
         """Turn what a file holds into a fitted estimator; raise FittedError.
 
-        Everything is checked before anything is computed from it.
+        Everything is checked before anything is computed from it. Unless it shall be
+        `whole`, nothing is computed.
         """
+        try:
+            # Warnings were given when the model was fitted.
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                sizes = self._check_stored()
+                if whole:
+                    self._make_again(sizes)
+        except FittedError:
+            raise
+        except Exception as error:  # of valid parts that contradict each other
+            raise FittedError(
+                f"what follows from the samples cannot be computed: "
+                f"{str(error) or type(error).__name__}"
+            ) from error
+
+    def _check_stored(self) -> Sizes:
+        """Check and unpack what a file holds; return the sizes."""
         state = vars(self)
         packed = state.pop(FITTED, None)
         if not isinstance(packed, dict):
@@ -94,17 +112,7 @@ class StoredModel:
         self._check_stored_parameters()
         sizes: Sizes = {"components": int(self.n_components)}  # type: ignore[attr-defined]
         state.update(unpack_state(self._fitted_rules, packed, sizes))
-        try:
-            # Warnings were given when the model was fitted.
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                self._make_again(sizes)
-        except FittedError:
-            raise
-        except Exception as error:  # of valid parts that contradict each other
-            raise FittedError(
-                f"what follows from the samples cannot be computed: {error}"
-            ) from error
+        return sizes
 
     def _check_stored_parameters(self) -> None:
         state, rules = vars(self), self._parameter_rules

@@ -29,12 +29,14 @@ from ...estimators.stored.rules import (
     MISSING,
     Count,
     FittedError,
+    Flag,
     Labels,
     Numbers,
     OrNone,
     Sizes,
     Words,
 )
+from ...validation import LARGEST
 
 _LEARNED: dict[type, tuple[str, ...]] = {
     Pipeline: (),
@@ -91,11 +93,33 @@ def remake(encoder: Any) -> Any:
         return encoder
     name = type(encoder).__name__
     try:
-        return make(encoder)
+        made = make(encoder)
+        with np.errstate(all="ignore"):
+            if not np.isfinite(_largest(made, LARGEST)):
+                raise FittedError(f"it makes infinity of numbers up to {LARGEST:g}")
+        return made
     except FittedError as error:
         raise FittedError(f"{name}: {error}") from error
     except Exception as error:  # scikit-learn's checks, and anything of any type
         raise FittedError(f"{name} cannot be made again: {error}") from error
+
+
+def _largest(encoder: Any, size: float) -> float:
+    """Return a bound of what an encoder makes of numbers up to a size."""
+    if isinstance(encoder, Pipeline):
+        for _, step in encoder.steps:
+            size = _largest(step, size)
+    elif isinstance(encoder, ColumnTransformer):
+        size = max((_largest(part, size) for _, part, _ in _parts(encoder)), default=0)
+    elif isinstance(encoder, StandardScaler):
+        shift = 0.0 if encoder.mean_ is None else np.abs(encoder.mean_)
+        scale = 1.0 if encoder.scale_ is None else encoder.scale_
+        size = float(np.max((size + shift) / scale))
+    elif isinstance(encoder, SimpleImputer) and encoder.statistics_.dtype != object:
+        size = max(size, float(np.abs(encoder.statistics_).max()))
+    elif isinstance(encoder, OneHotEncoder | OrdinalEncoder):
+        size = float(max(level.size for level in encoder.categories_))
+    return size
 
 
 MOST_COLUMNS = 1_000_000
@@ -171,16 +195,18 @@ def _imputer(encoder: SimpleImputer) -> SimpleImputer:
 def _filling(encoder: SimpleImputer) -> np.ndarray:
     sizes = _sizes(encoder)
     values = vars(encoder).get("statistics_", MISSING)
-    words = isinstance(values, np.ndarray) and values.dtype == object
-    rule = Words(("features",)) if words else Numbers(("features",))
-    return rule.unpack("statistics_", values, sizes)
+    plain = values.ravel().tolist() if isinstance(values, np.ndarray) else [""]
+    if all(isinstance(value, int | float) for value in plain):  # or objects of these
+        return Numbers(("features",)).unpack(
+            "statistics_", values.astype(np.float64), sizes
+        )
+    return Words(("features",)).unpack("statistics_", values, sizes)
 
 
 def _coder(encoder: Any) -> Any:
-    _require(encoder, min_frequency=None, max_categories=None)
-    if isinstance(encoder, OneHotEncoder):
-        _require(encoder, drop=None)
+    _require(encoder, min_frequency=None, max_categories=None, drop=None)
     levels = _levels(encoder)
+    _check_codes(encoder, levels)
     given = vars(encoder).get("categories")
     automatic = isinstance(given, str) and given == "auto"
     numbers = all(level.dtype.kind in "iuf" for level in levels)
@@ -190,6 +216,23 @@ def _coder(encoder: Any) -> Any:
     if automatic:
         fitted.categories = "auto"
     return _with_names(fitted, encoder)
+
+
+def _check_codes(encoder: Any, levels: list[np.ndarray]) -> None:
+    """Refuse numbers that the levels do not fit in, and those for no level at all."""
+    state, rule = vars(encoder), Count(-MOST_COLUMNS, MOST_COLUMNS)
+    kind = np.dtype(state.get("dtype", np.float64))
+    is_ordinal = isinstance(encoder, OrdinalEncoder)
+    codes = [max(level.size for level in levels) if is_ordinal else 1]
+    unknown = state.get("unknown_value")
+    if unknown is not None:
+        codes.append(rule.unpack("unknown_value", unknown, {}))
+    nan = any(value != value for level in levels for value in level.tolist())
+    if is_ordinal and nan:
+        missing = state.get("encoded_missing_value", MISSING)
+        codes.append(rule.unpack("encoded_missing_value", missing, {}))
+    if kind.kind not in "biuf" or [int(kind.type(code)) for code in codes] != codes:
+        raise FittedError(f"dtype={kind} cannot hold {codes}")
 
 
 def _levels(encoder: Any) -> list[np.ndarray]:
@@ -230,6 +273,8 @@ def _pipeline(encoder: Pipeline) -> Pipeline:
 def _columns(encoder: ColumnTransformer) -> ColumnTransformer:
     """Fit anew, to one row, what transforms columns by their names or places."""
     _require(encoder, remainder="drop", transformer_weights=None)
+    for name in ("verbose", "verbose_feature_names_out"):
+        Flag().unpack(name, vars(encoder).get(name, True), {})
     sizes = _sizes(encoder)
     names = list(vars(encoder).get("feature_names_in_", range(sizes["features"])))
     if len(set(names)) != len(names):
@@ -243,15 +288,11 @@ def _columns(encoder: ColumnTransformer) -> ColumnTransformer:
             raise FittedError(f"{name} has columns that are not known")
         row.update(zip(listed, _row_of(made, len(columns)), strict=True))
         parts.append((name, FrozenEstimator(made), columns))
-    talks = vars(encoder).get("verbose", False)
-    if type(talks) is not bool:
-        raise FittedError("verbose must be True or False")
-    fitted = _new(encoder, transformers=parts, verbose=False)
-    encoded = np.asarray(fitted.fit_transform(_table(row)), dtype=np.float64)
-    if not np.isfinite(encoded).all():
-        raise FittedError("a row of what it learned is not finite")
+    fitted = _new(encoder, transformers=parts, verbose=False, n_jobs=None)
+    fitted.fit(_table(row))
     thawed = {name: (name, held.estimator, columns) for name, held, columns in parts}
-    fitted.transformers, fitted.verbose = list(thawed.values()), talks
+    fitted.transformers = list(thawed.values())
+    fitted.verbose = vars(encoder).get("verbose", False)
     fitted.transformers_ = [thawed.get(part[0], part) for part in fitted.transformers_]
     return fitted
 
@@ -279,7 +320,10 @@ def _parts(encoder: ColumnTransformer) -> list[tuple[str, Any, list[Any]]]:
             continue
         listed = isinstance(columns, list) and {type(c) for c in columns} <= {str, int}
         if type(name) is not str or not listed or not hasattr(transformer, "transform"):
-            raise FittedError("transformers_ must have a name, transformer and columns")
+            raise FittedError(
+                "transformers_ must have a name, a transformer, and the columns in a "
+                "list of names or places"
+            )
         parts.append((name, transformer, columns))
     return parts
 

@@ -1,9 +1,9 @@
 """Fitted models in files: written by skops, with the version that wrote them.
 
 Unlike a pickle, such a file runs no code of its own when it is read: it may only name
-types, and only those that patchfold's own files have (`model_schema.py`). What it holds
-of a model is checked as a whole, shapes and ranges against each other, and the rest is
-computed again (`fitted_rules.py`, `estimators/_stored.py`, `model_encoders.py`).
+types, and only those that patchfold's own files have (`schema.py`). What it holds of a
+model is checked as a whole, shapes and ranges against each other, and the rest is
+computed again (`estimators/stored`, `encoders.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...backends.files import write_bytes
 from ...backends.version import __version__
 from ...estimators.stored.model import FITTED, StoredModel, saving
 from ...estimators.stored.rules import FittedError
-from .archive import PartError, read_parts
+from .archive import read_parts
 from .encoders import ENCODERS, LEFT_OUT, remake
 from .format_1 import OLD_ATTRIBUTES, OLD_NAMES, RECORD_ATTRIBUTES, mark_stages, upgrade
 from .schema import Cleaner, Node, objects_in, value_node
@@ -52,7 +52,10 @@ _PROTOCOL = 2
 
 
 class ModelFileError(ValueError):
-    """A file that cannot be read as a fitted model; the message says why."""
+    """A file that cannot be read as a fitted model; one line says why."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_one_line(message))
 
 
 def save_model(model: Any, path: str | os.PathLike[str], **about: Any) -> None:
@@ -68,6 +71,12 @@ def save_model(model: Any, path: str | os.PathLike[str], **about: Any) -> None:
     **about
         What else to write down, as JSON; `about_model` reads it.
 
+    Raises
+    ------
+    ValueError
+        If it is not fitted, or `load_model` would not read it: encoders may have the
+        options that are listed in docs/model_files.md.
+
     Examples
     --------
     >>> import tempfile, patchfold as pf
@@ -81,12 +90,20 @@ def save_model(model: Any, path: str | os.PathLike[str], **about: Any) -> None:
     True
     """
     with saving():
-        data = _skops().dumps(model)
-    parts = read_parts(data)
+        parts = read_parts(_skops().dumps(model))
     schema = json.loads(parts.pop(_SCHEMA))
-    cleaner = Cleaner(parts, _classes(FORMAT, ()), (), {})
+    cleaner = Cleaner(parts, _classes(FORMAT, ()), {})
     note = {"format": FORMAT, "version": __version__, **about}
-    content = _archive(schema, cleaner, parts, note)
+    try:
+        content = _archive(schema, cleaner, parts, note)
+        parts.clear()  # it takes memory, and is in the content
+        foreign = _foreign_names(content, cleaner)
+        _build(content, cleaner.known | foreign, foreign, FORMAT, whole=False)
+    except FittedError as error:
+        raise ValueError(
+            f"no model file can hold this {type(model).__name__}: {error}. "
+            "docs/model_files.md lists what it may be made of."
+        ) from error
     write_bytes(Path(path), content)
 
 
@@ -122,78 +139,83 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> 
     """
     parts, note = _open(path)
     trusted = frozenset(trusted)
+    moved: dict[str, str] = {}
+    _skops()  # where it is missing, that is no fault of the file
     try:
         schema = json.loads(parts.pop(_SCHEMA))
-        moved: dict[str, str] = {}
         if note["format"] == 1:
             moved = OLD_NAMES
             mark_stages(schema)
-        cleaner = Cleaner(parts, _classes(note["format"], trusted), trusted, moved)
+        cleaner = Cleaner(parts, _classes(note["format"], trusted), moved)
         data = _archive(schema, cleaner, parts)
-        found = set(_skops().get_untrusted_types(data=data))
-    except ImportError:
-        raise
-    except PartError as error:
+        foreign = _foreign_names(data, cleaner)
+        if foreign <= trusted:
+            return _build(data, cleaner.known | foreign, trusted, note["format"])
+    except FittedError as error:
         raise _damaged(path, str(error)) from error
     except Exception as error:  # skops and json raise anything on nonsense
-        raise _damaged(path) from error
-    unknown = sorted((cleaner.unknown | (found - cleaner.known)) - trusted)
-    if unknown:
-        raise ModelFileError(
-            f"{path} uses types that patchfold does not know: "
-            f"{_one_line(', '.join(unknown))}. If you know where the file comes from, "
-            "name them in `trusted`."
-        )
-    return _load(path, data, found, trusted, note["format"])
+        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+    unknown = _shortened(", ".join(sorted(foreign - trusted)))
+    raise ModelFileError(
+        f"{path} uses types that patchfold does not know: {unknown}. If you know where "
+        "the file comes from, name them in `trusted`."
+    )
 
 
-def _load(
-    path: str | os.PathLike[str],
+def _foreign_names(data: bytes, cleaner: Cleaner) -> set[str]:
+    """Return names that only the user can allow; skops makes up some of methods."""
+    if not cleaner.foreign:
+        return set()
+    found = set(_skops().get_untrusted_types(data=data))
+    return cleaner.foreign | (found - cleaner.known)
+
+
+def _build(
     data: bytes,
     names: Collection[str],
     trusted: Collection[str],
     written: int,
+    *,
+    whole: bool = True,
 ) -> Any:
-    """Build the objects of a schema that was made anew, check and complete them."""
+    """Build the objects of a schema that was made anew, check and complete them.
+
+    Only types of these names are built. Objects of those that are `trusted` are taken
+    as they are. Estimators of ours are only checked unless they shall be `whole`.
+    """
     try:
-        model = _skops().loads(data, trusted=sorted(names))
-    except (ImportError, AttributeError) as error:
-        raise ModelFileError(
-            f"{path} cannot be read by patchfold {__version__}: "
-            f"{_one_line(str(error))}."
-        ) from error
-    except Exception as error:
-        raise _damaged(path) from error
-    try:
-        model = _complete(model, trusted, written)
-    except FittedError as error:
-        raise _damaged(path, str(error)) from error
+        built = _skops().loads(data, trusted=sorted(names))
+        model = _complete(built, trusted, written, whole)
+    except FittedError:
+        raise
     except RecursionError as error:
-        raise _damaged(path, "its parts are nested too deeply") from error
+        raise FittedError("its parts are nested too deeply") from error
+    except Exception as error:  # skops again
+        raise FittedError(f"{type(error).__name__}: {error}") from error
     if not isinstance(model, BaseEstimator):
-        raise _damaged(path, f"it holds a {type(model).__name__}, no estimator")
+        raise FittedError(f"it holds a {type(model).__name__}, no estimator")
     return model
 
 
-def _complete(value: Any, trusted: Collection[str], written: int) -> Any:
+def _complete(value: Any, trusted: Collection[str], written: int, whole: bool) -> Any:
     """Return a value in which every estimator is checked and completed."""
     if isinstance(value, list | tuple):
-        parts = [_complete(part, trusted, written) for part in value]
+        parts = [_complete(part, trusted, written, whole) for part in value]
         return parts if type(value) is list else tuple(parts)
     if type(value) is dict:
-        return {key: _complete(value[key], trusted, written) for key in value}
+        return {key: _complete(value[key], trusted, written, whole) for key in value}
     if not isinstance(value, BaseEstimator):
         return value
     if isinstance(value, StoredModel):
         try:
             if written == 1:
                 upgrade(value)
-            value._complete()
+            value._complete(whole=whole)
         except FittedError as error:
             raise FittedError(f"{type(value).__name__}: {error}") from error
         return value
     for name, part in list(vars(value).items()):
-        vars(value)[name] = _complete(part, trusted, written)
+        vars(value)[name] = _complete(part, trusted, written, whole)
     return value if _full_name(type(value)) in trusted else remake(value)
 
 
@@ -220,7 +242,7 @@ def _archive(
     clean: Node = cleaner.clean(schema)
     protocol = schema.get("protocol")
     if type(protocol) is not int or protocol < _PROTOCOL:
-        raise PartError(f"{_SCHEMA} has the protocol {protocol!r}")
+        raise FittedError(f"{_SCHEMA} has the protocol {protocol!r}")
     for node in objects_in(clean):
         # What scikit-learn wrote is made again: its version does not matter.
         if f"{node['__module__']}.{node['__class__']}" in ENCODERS:
@@ -272,8 +294,9 @@ def _content(path: str | os.PathLike[str]) -> bytes:
         return Path(path).read_bytes()
     except FileNotFoundError:
         raise ModelFileError(f"{path} does not exist.") from None
-    except OSError as error:
-        raise ModelFileError(f"{path} cannot be read: {error.strerror}.") from None
+    except (OSError, MemoryError) as error:
+        why = getattr(error, "strerror", "it is too large for the memory")
+        raise ModelFileError(f"{path} cannot be read: {why}.") from None
 
 
 def _open(
@@ -285,10 +308,10 @@ def _open(
         parts = read_parts(data)
         note = json.loads(parts.pop(_NOTE))
         written, version = _written_by(note)
-    except PartError as error:
+    except FittedError as error:
         raise _damaged(path, str(error)) from error
     except Exception as error:  # zipfile and json raise anything on nonsense
-        raise _damaged(path) from error
+        raise _damaged(path, f"{type(error).__name__}: {error}") from error
     if written > FORMAT or version > _release(__version__):
         raise ModelFileError(
             f"{path} was written by patchfold {note['version']}, which is newer "
@@ -300,12 +323,12 @@ def _open(
 def _written_by(note: Any) -> tuple[int, tuple[int, ...]]:
     """Return format and version of what wrote a file."""
     if not isinstance(note, dict):
-        raise PartError(f"{_NOTE} must hold an object")
+        raise FittedError(f"{_NOTE} must hold an object")
     written, version = note.get("format"), note.get("version")
     if type(written) is not int or written < 1:
-        raise PartError(f"{_NOTE} has the format {str(written)[:20]!r}")
+        raise FittedError(f"{_NOTE} has the format {str(written)[:20]!r}")
     if not isinstance(version, str) or not re.fullmatch(_VERSION, version):
-        raise PartError(f"{_NOTE} has the version {str(version)[:20]!r}")
+        raise FittedError(f"{_NOTE} has the version {str(version)[:20]!r}")
     return written, _release(version)
 
 
@@ -315,15 +338,18 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 def _one_line(words: str) -> str:
-    """Return words that a file may have chosen as one line of bounded length."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in words).split())
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+    return " ".join("".join(c if c.isprintable() else " " for c in words).split())
 
 
-def _damaged(path: str | os.PathLike[str], why: str = "") -> ModelFileError:
-    reason = f": {_one_line(why).rstrip('.')}" if why else ""
+def _shortened(words: str) -> str:
+    """Return words that a file may have chosen, of bounded length."""
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
+
+
+def _damaged(path: str | os.PathLike[str], why: str) -> ModelFileError:
     return ModelFileError(
-        f"{path} is not a model that patchfold saved, or it is damaged{reason}."
+        f"{path} is not a model that patchfold saved, or it is damaged: "
+        f"{_shortened(why).rstrip('.')}."
     )
 
 

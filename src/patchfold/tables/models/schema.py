@@ -19,7 +19,8 @@ import json
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from .archive import PartError, check_array, check_sparse
+from ...estimators.stored.rules import FittedError
+from .archive import check_array, check_sparse
 
 Node = dict[str, Any]
 
@@ -42,10 +43,9 @@ _PLAIN: dict[str, frozenset[str]] = {
     "DictNode": frozenset({"builtins.dict"}),
     "ListNode": frozenset({"builtins.list"}),
     "TupleNode": frozenset({"builtins.tuple"}),
-    "SliceNode": frozenset({"builtins.slice"}),
     "JsonNode": frozenset({"builtins.str"}),
-    "TypeNode": frozenset({f"builtins.{name}" for name in ("str", "int", "float")})
-    | _NUMPY,
+    "TypeNode": _NUMPY
+    | {f"builtins.{name}" for name in ("str", "int", "float", "bool")},
     "NdArrayNode": frozenset({"numpy.ndarray"}) | _NUMPY,
     "DTypeNode": frozenset({"numpy.dtype"}),
     "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
@@ -66,17 +66,15 @@ class Cleaner:
     classes : dict of str to collection of str
         Full names of the classes that a file may hold objects of, and the attributes
         that are read of each; others are dropped.
-    trusted : collection of str
-        Full names of types that the user allows.
     moved : dict of str to str
         Names that stand for other ones besides `MOVED`.
 
     Attributes
     ----------
     known : set of str
-        Names that were found and are allowed here.
-    unknown : set of str
-        Names that were found and are not allowed.
+        Names that were found and are allowed.
+    foreign : set of str
+        Other names that were found: only the user can allow them.
     used : set of str
         Parts that the schema refers to.
     """
@@ -85,19 +83,19 @@ class Cleaner:
         self,
         parts: dict[str, bytes],
         classes: dict[str, Collection[str]],
-        trusted: Collection[str],
         moved: dict[str, str],
     ) -> None:
-        self._parts, self._classes, self._trusted = parts, classes, trusted
+        self._parts, self._classes = parts, classes
         self._moved = {**moved, **MOVED}
         self.known: set[str] = set()
-        self.unknown: set[str] = set()
+        self.foreign: set[str] = set()
         self._arrays: dict[tuple[str, str], int] = {}
+        self._size = sum(len(content) for content in parts.values())
+        self._grown = 0
         self._loaders: dict[str, Callable[[Node, int], Node]] = {
             "DictNode": self._dict,
             "ListNode": self._list,
             "TupleNode": self._list,
-            "SliceNode": self._slice,
             "JsonNode": self._json,
             "TypeNode": lambda node, depth: {},
             "NdArrayNode": self._array,
@@ -116,28 +114,27 @@ class Cleaner:
 
         Raises
         ------
-        PartError
+        FittedError
             If it is no node, or lies too deep.
         """
         if depth > DEPTH:
-            raise PartError(f"schema.json nests more than {DEPTH} levels")
+            raise FittedError(f"schema.json nests more than {DEPTH} levels")
         if not isinstance(node, dict):
-            raise PartError("schema.json has a value where a node must be")
+            raise FittedError("schema.json has a value where a node must be")
         module, last = node.get("__module__"), node.get("__class__")
         loader = node.get("__loader__")
         if not all(isinstance(word, str) for word in (module, last, loader)):
-            raise PartError("schema.json has a node without a type")
+            raise FittedError("schema.json has a node without a type")
         name = f"{module}.{last}"
         name = self._moved.get(name, name)
+        found = self.known
         if name in _PLAIN.get(str(loader), ()):
             content = self._loaders[str(loader)](node, depth)
         elif loader == "ObjectNode" and name in self._classes:
             content = self._object(node, depth, self._classes[name])
         else:
-            content = self._foreign(node, depth)
-            if name not in self._trusted:
-                self.unknown.add(name)
-        self.known.add(name)
+            content, found = self._foreign(node, depth), self.foreign
+        found.add(name)
         module, _, last = name.rpartition(".")
         return {
             "__class__": last,
@@ -148,7 +145,7 @@ class Cleaner:
 
     def _children(self, nodes: Any, depth: int) -> list[Node]:
         if not isinstance(nodes, list):
-            raise PartError("schema.json has no list where one must be")
+            raise FittedError("schema.json has no list where one must be")
         return [self.clean(node, depth + 1) for node in nodes]
 
     def _list(self, node: Node, depth: int) -> Node:
@@ -158,9 +155,9 @@ class Cleaner:
         content = node.get("content")
         kinds = self._list(node.get("key_types") or {}, depth)["content"]
         if not isinstance(content, dict) or len(kinds) != len(content):
-            raise PartError("schema.json has a dict without its keys")
+            raise FittedError("schema.json has a dict without its keys")
         if any(kind["__loader__"] != "TypeNode" for kind in kinds):
-            raise PartError("schema.json has a key without a type")
+            raise FittedError("schema.json has a key without a type")
         values = {key: self.clean(value, depth + 1) for key, value in content.items()}
         return {"key_types": _list_of(kinds), "content": values}
 
@@ -170,10 +167,10 @@ class Cleaner:
             not isinstance(attributes, dict)
             or attributes.get("__loader__") != "DictNode"
         ):
-            raise PartError("schema.json has an object without attributes")
+            raise FittedError("schema.json has an object without attributes")
         content = attributes.get("content")
         if not isinstance(content, dict):
-            raise PartError("schema.json has an object without attributes")
+            raise FittedError("schema.json has an object without attributes")
         inside = {
             key: self.clean(value, depth + 1)
             for key, value in content.items()
@@ -181,18 +178,9 @@ class Cleaner:
         }
         return {"content": dict_node(inside)}
 
-    def _slice(self, node: Node, depth: int) -> Node:
-        content = node.get("content")
-        ends = content if isinstance(content, dict) else {}
-        if ends.keys() != {"start", "stop", "step"} or not all(
-            end is None or type(end) is int for end in ends.values()
-        ):
-            raise PartError("schema.json has a slice without its ends")
-        return {"content": ends}
-
     def _json(self, node: Node, depth: int) -> Node:
         if not isinstance(node.get("content"), str):
-            raise PartError("schema.json has a value that is no text")
+            raise FittedError("schema.json has a value that is no text")
         return {"content": node["content"], "is_json": True}
 
     def _inside(self, node: Node, depth: int) -> Node:
@@ -206,33 +194,38 @@ class Cleaner:
                 "shape": self.clean(node.get("shape"), depth + 1),
             }
         if node.get("type") != "numpy":
-            raise PartError("schema.json has an array of no known type")
-        file = self._part(node)
-        shape = check_array(file, self._parts[file])
-        kind = str(node["__class__"])
-        if kind != "ndarray" and shape != ():
-            raise PartError(
-                f"the part {file} must be one number, and has shape {shape}"
-            )
-        number = self._arrays.setdefault((file, kind), len(self._arrays) + 1)
-        return {"type": "numpy", "file": file, "__id__": number}
+            raise FittedError("schema.json has an array of no known type")
+        file, kind = self._part(node), str(node["__class__"])
+        if (file, kind) not in self._arrays:  # a part is checked once
+            shape = check_array(file, self._parts[file])
+            if kind != "ndarray" and shape != ():
+                raise FittedError(
+                    f"the part {file} must be one number, and has shape {shape}"
+                )
+        return {"type": "numpy", **self._reference(file, kind)}
 
     def _sparse(self, node: Node, depth: int) -> Node:
         file = self._part(node)
-        check_sparse(file, self._parts[file])
-        number = self._arrays.setdefault((file, ""), len(self._arrays) + 1)
-        return {"type": "scipy", "file": file, "__id__": number}
+        if (file, "") not in self._arrays:
+            self._grown += check_sparse(
+                file, self._parts[file], self._size, self._grown
+            )
+        return {"type": "scipy", **self._reference(file, "")}
+
+    def _reference(self, file: str, kind: str) -> Node:
+        number = self._arrays.setdefault((file, kind), len(self._arrays) + 1)
+        return {"file": file, "__id__": number}
 
     def _part(self, node: Node) -> str:
         file = node.get("file")
         if not isinstance(file, str) or file not in self._parts:
-            raise PartError(f"the part {file} is missing")
+            raise FittedError(f"the part {file} is missing")
         return file
 
     def _foreign(self, value: Any, depth: int) -> Any:
         """Copy a node that only the user can allow; nodes within it are made anew."""
         if depth > DEPTH:
-            raise PartError(f"schema.json nests more than {DEPTH} levels")
+            raise FittedError(f"schema.json nests more than {DEPTH} levels")
         copied = {}
         for key, part in value.items():
             if key == "file":
