@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from ..studies.reproduction.records import Record, TaskKey
 
 Paper = Annotated[
-    str, typer.Option(help="elap, pelle, klap, isomap-kl, cauchy, or honest: our own")
+    str,
+    typer.Option(
+        help="elap, pelle, klap, isomap-kl, cauchy; or ours: honest, pictures"
+    ),
 ]
 Out = Annotated[Path, typer.Option(help="folder for results.csv and the report")]
 Number = Annotated[str, typer.Option(help="its number; all if not given")]
@@ -35,8 +38,8 @@ Methods = Annotated[str, typer.Option(help="names, with commas; all if not given
 Protocol = Annotated[
     str,
     typer.Option(
-        help="published, honest, permuted, noise or outliers; as the paper did if not "
-        "given"
+        help="published, honest, permuted, noise or outliers; pictures or labelled "
+        "for pictures; as the paper did if not given"
     ),
 ]
 Splits = Annotated[

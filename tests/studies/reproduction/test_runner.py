@@ -92,6 +92,22 @@ def test_a_set_that_had_no_data_is_tried_again(monkeypatch, tmp_path):
     assert read_records(tmp_path / "results.csv") == again
 
 
+def test_a_library_that_is_missing_is_named_and_its_runs_are_tried_again(
+    monkeypatch, tmp_path
+):
+    tasks = [TaskKey("pictures", "mux6", "PCA", "pictures", "equations", 0)]
+
+    def absent(*_, **__):
+        raise ImportError('this baseline needs pca; run pip install "patchfold[peers]"')
+
+    with monkeypatch.context() as patch:
+        patch.setattr("patchfold.studies.reproduction.runner.score", absent)
+        records = run_tasks(tasks, tmp_path)
+    (status,) = {r.status for r in records}
+    assert status.startswith("not installed: this baseline needs pca")
+    assert {r.status for r in run_tasks(tasks, tmp_path)} == {"ok"}
+
+
 def test_a_method_that_fails_says_why(monkeypatch):
     def fail(*_, **__):
         raise np.linalg.LinAlgError("matrix is singular\nsecond line")
@@ -201,6 +217,15 @@ class TestHonestStudy:
         one = [t for t in tasks if t.dataset == "iris" and t.method == "LDA"]
         assert len(one) == 10
 
+    def test_has_maps_with_and_without_labels(self):
+        names = {task.method for task in list_tasks("honest", datasets=("iris",))}
+        assert {"CAUCHYMAP", "CAUCHYMAP-LABELS", "OPENTSNE", "PACMAP"} < names
+        plain, labelled = (
+            run(name, "honest", "honest") for name in ("CAUCHYMAP", "CAUCHYMAP-LABELS")
+        )
+        assert min(plain["accuracy:KNN"], labelled["accuracy:KNN"]) > 0.9
+        assert plain["silhouette"] < labelled["silhouette"]
+
     def test_is_never_run_as_published(self):
         tasks = list_tasks(
             "honest", protocols=("permuted published", "permuted honest")
@@ -292,3 +317,10 @@ def test_the_honest_study_fills_the_papers_tables():
     ]
     assert found[0].value is not None
     assert found[0].published == 0.5
+
+
+def test_the_honest_study_fills_no_table_of_the_other_study():
+    task = TaskKey("honest", "mux6", "PCA", "honest", "equations", 0)
+    found = list(as_paper_records(run_task(task, NOTHING), NOTHING))
+    assert found
+    assert "pictures" not in {record.paper for record in found}
