@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from .backends.arrays import Array, array_namespace
-from .backends.homes import as_float64, is_tensor
+from .backends.backend import on_any_device
 
 LARGEST = 1e150
 """Squares of larger numbers are infinite; those of numbers below 1 / LARGEST are 0."""
@@ -192,6 +192,7 @@ def check_parameter(
         )
 
 
+@on_any_device
 def check_samples(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> Any:
     """Return X as float64, checked by scikit-learn; words get a sentence of their own.
 
@@ -206,8 +207,6 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> An
     **settings
         As in scikit-learn's `check_array`.
     """
-    if is_tensor(X):
-        return _check_tensor(estimator, X, reset, settings)
     _refuse_dates(X)
     # Sums over rows that lie in another order in memory differ in their last digits.
     settings = {"dtype": np.float64, "order": "C", **settings}
@@ -224,40 +223,6 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> An
                 "X must be dense, and its columns are sparse: pass X.sparse.to_dense()."
             ) from error
         raise
-
-
-def _check_tensor(
-    estimator: Any, X: Array, reset: bool, settings: dict[str, Any]
-) -> Array:
-    """Check a tensor as scikit-learn checks an array, where it is."""
-    name = type(estimator).__name__
-    if str(X.layout) != "torch.strided":
-        raise ValueError(
-            f"{name} takes no sparse tensor: pass a dense one, or a sparse matrix of "
-            "SciPy where that is taken."
-        )
-    if X.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {X.ndim}D tensor of shape {tuple(X.shape)} "
-            "instead. Reshape it: a row for each sample, a column for each feature."
-        )
-    least = settings.get("ensure_min_samples", 1)
-    for size, low, of in zip(X.shape, (least, 1), ("sample", "feature"), strict=True):
-        if size < low:
-            raise ValueError(
-                f"Found array with {size} {of}(s) (shape={tuple(X.shape)}) while a "
-                f"minimum of {low} is required by {name}."
-            )
-    if X.is_complex():
-        raise ValueError("Complex data not supported: pass a tensor of real numbers.")
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
-    X = as_float64(X, copied=settings.get("copy", False))
-    if not bool((X - X == 0).all()):
-        raise ValueError(
-            f"Input X contains NaN or infinity, and {name} does not accept missing "
-            "values: drop or fill in such samples."
-        )
-    return X
 
 
 def _refuse_dates(X: Any) -> None:

@@ -18,6 +18,7 @@ from patchfold.backends.backend import (
     on_any_device,
 )
 from patchfold.exceptions import MemoryBudgetError
+from patchfold.validation import check_samples
 
 EXTRA = 'needs the torch extra: pip install "patchfold[torch]"'
 
@@ -50,8 +51,10 @@ STAGES = {
     "graph.connectivity": ("measure_candidates",),
     "graph.paths": ("by_samples", "geodesics"),
     "graph.weights": ("find_pieces", "laplacian", "median", "scale_both_sides"),
+    "neighbors.choice": ("choose_search", "nearest_others", "nearest_samples"),
     "solvers.gradient": ("edge_pattern", "nearest_rotation", "pull_along"),
     "solvers.spectral": ("bottom_eigenpairs",),
+    "validation": ("check_samples",),
 }
 
 
@@ -109,6 +112,11 @@ class TestTensors:
         found = running_sums(Record(torch.ones(3)), start=1)
         assert found.values.dtype == torch.float32
         assert found.values.tolist() == [2, 3, 4]
+
+    def test_a_list_of_tensors_is_samples_of_the_caller(self, torch):
+        rows = [torch.ones(2), torch.zeros(2)]
+        found = check_samples(PCA(), rows, reset=True)
+        assert isinstance(found, np.ndarray)
 
     def test_the_twin_is_called_unless_it_cannot_do_it(self, torch, monkeypatch):
         monkeypatch.setitem(seam.TWINS, "row_sums", "graph")

@@ -31,6 +31,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 TWINS = {
     "bottom_eigenpairs": "spectral",
     "by_samples": "paths",
+    "check_samples": "validation",
+    "choose_search": "tiles",
     "edge_pattern": "graph",
     "find_pieces": "graph",
     "geodesics": "paths",
@@ -38,7 +40,9 @@ TWINS = {
     "measure_candidates": "joining",
     "median": "graph",
     "mirror_edges": "graph",
+    "nearest_others": "tiles",
     "nearest_rotation": "spectral",
+    "nearest_samples": "tiles",
     "pull_along": "graph",
     "scale_both_sides": "graph",
     "unite_relations": "graph",
@@ -180,7 +184,9 @@ def on_any_device(stage: F) -> F:
 
     @wraps(stage)
     def call(*args: Any, **kwargs: Any) -> Any:
-        tensor = first_tensor((args, kwargs)) if "torch" in sys.modules else None
+        if "torch" not in sys.modules:
+            return stage(*args, **kwargs)
+        tensor = first_tensor((*args, *kwargs.values()))
         if tensor is None:
             return stage(*args, **kwargs)
         if name in TWINS:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,6 +49,8 @@ class Cells:
     near : int32 array (c, s) or None
         For each cell, those among which a query in it chooses; None for all.
     """
+
+    stays_in_numpy: ClassVar[bool] = True
 
     shift: np.ndarray
     scale: float

@@ -20,10 +20,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from ..backends.arrays import Array
+from ..backends.backend import on_any_device
 from ..backends.distances import squared_distances
-from ..backends.homes import HERE, hosted, is_tensor, move
 from ..backends.ranking import first_of_each_row, in_rows
-from ..backends.tensors.tiles import TILES, search_tensors, suits_tiles
 from ..exceptions import NeighborCountWarning, warn
 from ..records import Neighborhoods
 from .cell_building import build_cells
@@ -33,6 +32,9 @@ from .exact import SPARE, search_all
 
 EXACT_LIMIT = 30_000
 """Up to this many samples "auto" is the exact search."""
+
+TILES = "tiles"
+"""The search of many samples on a device."""
 
 SMALL_PART = 50
 """Cells pay where K is less than this part of the samples; beyond, all are compared."""
@@ -65,6 +67,7 @@ def pays_for_cells(n_neighbors: int, n_samples: int) -> bool:
     return SMALL_PART * (n_neighbors + 1 + SPARE) <= n_samples
 
 
+@on_any_device
 def choose_search(
     algorithm: Any, X: Array, n_neighbors: int, *, n_jobs: int | None = None
 ) -> Any:
@@ -90,12 +93,9 @@ def choose_search(
     if not isinstance(algorithm, str):
         return clone(algorithm)
     n = X.shape[0]
-    if is_tensor(X) and X.device.type != "cpu":
-        tiled = algorithm != "exact" and suits_tiles(X, n_neighbors)
-        return TILES if tiled else None
     wanted = algorithm == "approximate" or (algorithm == "auto" and n > EXACT_LIMIT)
     if wanted and pays_for_cells(n_neighbors, n):
-        return build_cells(move(X, HERE), n_neighbors, n_jobs=n_jobs)
+        return build_cells(X, n_neighbors, n_jobs=n_jobs)
     return None
 
 
@@ -135,20 +135,20 @@ def find_neighbors(
     """
     if isinstance(algorithm, str) and algorithm != TILES:
         algorithm = choose_search(algorithm, X, n_neighbors, n_jobs=n_jobs)
-    if is_tensor(X):
-        if algorithm is None or algorithm == TILES:
-            found = search_tensors(X, X, n_neighbors, algorithm, training=True)
-            return Neighborhoods(*found)
-        settings = {"algorithm": algorithm, "n_jobs": n_jobs}
-        return hosted(find_neighbors)(X, n_neighbors, **settings)
+    return Neighborhoods(*nearest_others(X, n_neighbors, algorithm, n_jobs))
+
+
+@on_any_device
+def nearest_others(
+    X: np.ndarray, n_neighbors: int, search: Any, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return indices and distances (n, K) of the nearest other samples."""
     own = np.arange(X.shape[0])
-    if algorithm is None:
-        return search_all(X, X, n_neighbors, own=own, n_jobs=n_jobs)
-    if isinstance(algorithm, Cells):
-        return search_rows(algorithm, X, X, n_neighbors, own=own, n_jobs=n_jobs)
-    if algorithm.get_params().get("n_neighbors", n_neighbors) < n_neighbors:
-        algorithm.set_params(n_neighbors=n_neighbors)
-    graph = algorithm.fit_transform(X)
+    if search is None or isinstance(search, Cells):
+        return nearest_samples(X, X, n_neighbors, search, own, n_jobs)
+    if search.get_params().get("n_neighbors", n_neighbors) < n_neighbors:
+        search.set_params(n_neighbors=n_neighbors)
+    graph = search.fit_transform(X)
     return _nearest_stored(graph, X, X, n_neighbors, training=True)
 
 
@@ -185,20 +185,28 @@ def find_query_neighbors(
     Neighborhoods
         Indices into `X` and distances, (q, K) each.
     """
-    if is_tensor(X):
-        if isinstance(search, Cells) and X.device.type != "cpu":  # fitted elsewhere
-            search = choose_search("auto", X, n_neighbors)
-        if search is None or search == TILES:
-            found = search_tensors(queries, X, n_neighbors, search, training=False)
-            return Neighborhoods(*found)
-        settings = {"search": search, "n_jobs": n_jobs}
-        return hosted(find_query_neighbors)(queries, X, n_neighbors, **settings)
+    found = nearest_samples(queries, X, n_neighbors, search, own, n_jobs)
+    return Neighborhoods(*found)
+
+
+@on_any_device
+def nearest_samples(
+    queries: np.ndarray,
+    X: np.ndarray,
+    n_neighbors: int,
+    search: Any,
+    own: np.ndarray | None,
+    n_jobs: int | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return indices and distances (q, K) of the nearest samples of queries."""
     if search is None or search == TILES:  # of a model that was fitted on a device
-        return search_all(queries, X, n_neighbors, own=own, n_jobs=n_jobs)
-    if isinstance(search, Cells):
-        return search_rows(search, queries, X, n_neighbors, own=own, n_jobs=n_jobs)
-    graph = search.transform(queries)
-    return _nearest_stored(graph, queries, X, n_neighbors, training=False)
+        found = search_all(queries, X, n_neighbors, own=own, n_jobs=n_jobs)
+    elif isinstance(search, Cells):
+        found = search_rows(search, queries, X, n_neighbors, own=own, n_jobs=n_jobs)
+    else:
+        graph = search.transform(queries)
+        return _nearest_stored(graph, queries, X, n_neighbors, training=False)
+    return found.indices, found.distances
 
 
 def _nearest_stored(
@@ -208,7 +216,7 @@ def _nearest_stored(
     n_neighbors: int,
     *,
     training: bool,
-) -> Neighborhoods:
+) -> tuple[np.ndarray, np.ndarray]:
     """Read the K nearest stored entries of each row of a sparse distance matrix.
 
     Which entries are stored is the transformer's choice; their distances are ours, so
@@ -231,4 +239,4 @@ def _nearest_stored(
     exact = squared_distances(queries, X, row, column)
     candidates = in_rows(row, column, exact, stored.shape[0])
     column, squared = first_of_each_row(*candidates, n_neighbors)
-    return Neighborhoods(column, np.sqrt(squared))
+    return column, np.sqrt(squared)

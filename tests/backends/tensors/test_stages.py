@@ -114,8 +114,8 @@ class TestGraph:
         np.testing.assert_array_equal(found.target, pairs.target)
         np.testing.assert_array_equal(found.edge, pairs.edge)
         length = np.arange(pairs.source.size) / 7.0  # the first is a zero
-        expected = EdgeList(pairs, length).to_csr()
-        matrix = EdgeList(found, torch.from_numpy(length)).to_csr()
+        expected = EdgeList(pairs, length).graph
+        matrix = EdgeList(found, torch.from_numpy(length)).graph
         there = NUMPY.bring(matrix)
         np.testing.assert_array_equal(there.indptr, expected.indptr)
         np.testing.assert_array_equal(there.indices, expected.indices)
@@ -151,7 +151,7 @@ class TestGraph:
         pairs = edges_of(find_neighbors(X, 6).indices)
         length = np.random.default_rng(1).uniform(size=pairs.source.size)
         length[:20] = 0.0
-        graph = EdgeList(pairs, length).to_csr()
+        graph = EdgeList(pairs, length).graph
         there = tensors(graph)
         np.testing.assert_allclose(path_lengths(there, None), dijkstra(graph))
         some = torch.tensor([5, 0, 77])
@@ -165,7 +165,7 @@ def weighted_graph(n=900, seed=0):
     X = np.random.default_rng(seed).normal(size=(n, 3))
     pairs = edges_of(find_neighbors(X, 8).indices)
     weights = np.random.default_rng(1).uniform(0.2, 1, size=pairs.source.size)
-    return EdgeList(pairs, weights).to_csr()
+    return EdgeList(pairs, weights).graph
 
 
 def drawing(like):

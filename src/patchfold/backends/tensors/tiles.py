@@ -28,9 +28,6 @@ from .search import (
     squared_distances_to,
 )
 
-TILES = "tiles"
-"""The name of this search."""
-
 FROM = 50_000
 """From so many samples on it is faster than to compare all at once."""
 
@@ -85,32 +82,41 @@ def suits_tiles(X: Array, n_neighbors: int) -> bool:
     return can_run(X) and n >= FROM and m <= WIDEST and few
 
 
-def search_tensors(
-    queries: Array, X: Array, n_neighbors: int, algorithm: str | None, *, training: bool
+def choose_search(
+    algorithm: Any, X: Array, n_neighbors: int, *, n_jobs: int | None = None
+) -> str | None:
+    """Choose between tiles and all pairs; tensors on the processor may use cells."""
+    if not isinstance(algorithm, str) or X.device.type == "cpu":
+        return NotImplemented
+    return "tiles" if algorithm != "exact" and suits_tiles(X, n_neighbors) else None
+
+
+def nearest_others(
+    X: Array, n_neighbors: int, search: Any, n_jobs: int | None
 ) -> tuple[Array, Array]:
-    """Find the nearest samples on their device.
-
-    Parameters
-    ----------
-    queries, X : tensors (q, m), (n, m)
-        Whose neighbours are wanted, and samples.
-    n_neighbors : int
-        How many neighbours K.
-    algorithm : {"tiles"} or None
-        None compares all.
-    training : bool
-        Whether the queries are the samples: none is then its own neighbour.
-
-    Returns
-    -------
-    indices, distances : tensors (q, K)
-        Nearest first.
-    """
+    """Return indices and distances (n, K) of the nearest other samples."""
     import torch
 
-    own = torch.arange(X.shape[0], device=X.device) if training else None
-    search = search_all if algorithm is None else search_tiles
-    return search(queries, X, n_neighbors, own=own)
+    own = torch.arange(X.shape[0], device=X.device)
+    return nearest_samples(X, X, n_neighbors, search, own, n_jobs)
+
+
+def nearest_samples(
+    queries: Array,
+    X: Array,
+    n_neighbors: int,
+    search: Any,
+    own: Array | None,
+    n_jobs: int | None,
+) -> tuple[Array, Array]:
+    """Return indices and distances (q, K) of the nearest samples of queries."""
+    if getattr(search, "stays_in_numpy", False) and X.device.type != "cpu":
+        search = choose_search("auto", X, n_neighbors)  # it was fitted elsewhere
+    if search is None:
+        return search_all(queries, X, n_neighbors, own=own)
+    if search == "tiles":
+        return search_tiles(queries, X, n_neighbors, own=own)
+    return NotImplemented
 
 
 def search_tiles(

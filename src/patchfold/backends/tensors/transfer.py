@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -31,25 +32,27 @@ def is_tensor(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def first_tensor(value: Any) -> Any:
-    """Return the first tensor in a value, or None."""
-    if is_tensor(value):
-        return value
-    parts: Any = ()
-    if isinstance(value, tuple | list):
-        parts = value
-    elif isinstance(value, dict):
-        parts = value.values()
-    elif _is_record(value):
-        parts = [getattr(value, field.name) for field in fields(value)]
-    found = map(first_tensor, parts)
-    return next((tensor for tensor in found if tensor is not None), None)
+def first_tensor(values: Iterable[Any]) -> Any:
+    """Return the first tensor among values, or in a record among them; or None.
+
+    Lists and tuples are not looked into: they are what a caller gives in place of an
+    array.
+    """
+    for value in values:
+        if is_tensor(value):
+            return value
+        if _is_record(value):
+            found = first_tensor(getattr(value, field.name) for field in fields(value))
+            if found is not None:
+                return found
+    return None
 
 
 def send(value: Any, device: Any, dtype: Any = None) -> Any:
     """Return a value with every array in it on a device; None is NumPy.
 
-    A record with a method `to_numpy` says itself what it is there.
+    A record with a method `to_numpy` says itself what it is there; one that
+    `stays_in_numpy` is of no use on a device, and is not sent.
 
     Parameters
     ----------
@@ -107,7 +110,9 @@ def csr_tensor(
 
 
 def _is_record(value: Any) -> bool:
-    return is_dataclass(value) and not isinstance(value, type)
+    if not is_dataclass(value) or isinstance(value, type):
+        return False
+    return not getattr(value, "stays_in_numpy", False)
 
 
 def _as_array(tensor: Any) -> Any:
