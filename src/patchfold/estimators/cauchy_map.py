@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin as PrefixedNames
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..backends.homes import HERE, home_of, move
+from ..backends.backend import NUMPY, backend_for
 from ..backends.native.field import hash_rows
 from ..backends.structure import check_structure
 from ..backends.threads import begin_stage
@@ -235,7 +235,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         """
         check_parameters(self)
         self._check_components()
-        home, X = home_of(X), self._check_samples(X, reset=True)
+        backend, X = backend_for(X), self._check_samples(X, reset=True)
         n = X.shape[0]
         self.n_neighbors_ = resolve_n_neighbors(self.n_neighbors, n)
         init = check_init(self.init, n, self.n_components)
@@ -258,7 +258,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         embedding = np.empty((n, self.n_components))
         embedding[setting.order] = found.Y[:, : self.n_components]
         self._map = self._make_map(embedding)
-        self.embedding_ = move(embedding, home)
+        self.embedding_ = backend.give_back(embedding)
         self._n_features_out = self.n_components
         return self
 
@@ -298,7 +298,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
             Coordinates.
         """
         check_is_fitted(self)
-        home, X = home_of(X), self._check_samples(X, reset=False)
+        backend, X = backend_for(X), self._check_samples(X, reset=False)
         if is_precomputed(self):
             links = self._source.link(X, self.n_jobs)
             known, placed = placing.settle_links(self._map.Y, links)
@@ -316,7 +316,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
                 np.flatnonzero(~known)[placing.is_far(self._map, links)]
             )
         check_placed(placed)
-        return move(placed[:, : self.n_components].copy(), home)
+        return backend.give_back(placed[:, : self.n_components].copy())
 
     def _open(self, X: Any, y: Any) -> Setting:
         """Find who is near whom, with labels if there are any."""
@@ -363,7 +363,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
             check_structure(X)
         X = check_samples(
             self,
-            move(X, HERE),
+            NUMPY.bring(X),
             reset=reset,
             accept_sparse="csr" if precomputed else False,
             copy=reset,  # the model must not change when the caller's array does

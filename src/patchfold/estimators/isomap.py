@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..backends.arrays import Array
-from ..backends.homes import Home, home_of, move
+from ..backends.backend import backend_for
 from ..backends.memory import require_memory
 from ..graph.paths import by_samples, geodesics
 from ..graph.weights import edges_of
@@ -252,7 +252,7 @@ class PatchIsomap(PatchEmbedding):
     def _solve(self, edges: EdgeList, X: Any) -> tuple[Array, PathLengths]:
         seed = self._seed()
         chosen = self._choose_landmarks(edges.pairs.n_samples, seed)
-        self.landmarks_ = move(chosen, Home(home_of(edges.length).device))
+        self.landmarks_ = backend_for(edges.length).bring(chosen)
         self._require_memory(edges)
         graph, n_jobs = edges.graph, self.n_jobs
         self.geodesics_ = geodesics(graph, self.landmarks_, n_jobs=n_jobs)

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..backends.arrays import Array
-from ..backends.homes import HERE, hosted, move
+from ..backends.arrays import Array, array_namespace
+from ..backends.backend import on_any_device
 from ..graph.connectivity import Components, closed_components
 from ..graph.labels import get_label_rule
 from ..records import EdgeList, Links, Pairs
@@ -49,14 +49,11 @@ class Reconstruction(Solution):
         self, links: Links, X: Array, embedding: Array, n_jobs: int | None
     ) -> Array:
         """Return the coordinates of linked samples."""
-        links = move(links, HERE)
-        linked = np.isfinite(links.lengths)
-        row = np.nonzero(linked)[0]
-        column = links.indices[linked]
-        weights = move(self.weigh(X, row, column, links.lengths[linked]), HERE)
-        shape = (X.shape[0], embedding.shape[0])
-        matrix = sp.coo_array((weights, (row, column)), shape=shape)
-        return matrix @ move(embedding, HERE)
+        xp = array_namespace(links.lengths)
+        linked = xp.isfinite(links.lengths)
+        row, column = xp.nonzero(linked)[0], links.indices[linked]
+        weights = self.weigh(X, row, column, links.lengths[linked])
+        return _weighted_means(weights, row, column, X.shape[0], embedding)
 
 
 class PatchLLE(PatchEmbedding):
@@ -246,8 +243,21 @@ class PatchLLE(PatchEmbedding):
         return vectors, solution
 
 
-@hosted
+@on_any_device
 def _matrix(
     weights: np.ndarray, row: np.ndarray, column: np.ndarray, n: int
 ) -> sp.csr_array:
     return sp.coo_array((weights, (row, column)), shape=(n, n)).tocsr()
+
+
+@on_any_device
+def _weighted_means(
+    weights: np.ndarray,
+    row: np.ndarray,
+    column: np.ndarray,
+    n: int,
+    embedding: np.ndarray,
+) -> np.ndarray:
+    """Return the mean of the rows `column` of an embedding, for every row (n, d)."""
+    shape = (n, embedding.shape[0])
+    return sp.coo_array((weights, (row, column)), shape=shape) @ embedding

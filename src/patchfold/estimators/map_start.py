@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from ..backends.homes import HERE, move
+from ..backends.backend import NUMPY
 from ..exceptions import FarSampleWarning
 from ..solvers.field.descent import SETTLED
 from ..solvers.field.source import Setting
@@ -28,7 +28,7 @@ def check_init(init: Any, n_samples: int, n_components: int) -> Any:
                 f"has n_components={n_components}: make them equal."
             )
         return init
-    given = check_array(move(init, HERE), dtype=np.float64, input_name="init")
+    given = check_array(NUMPY.bring(init), dtype=np.float64, input_name="init")
     if given.shape != (n_samples, n_components):
         raise ValueError(
             f"init must have shape ({n_samples}, {n_components}), a row for each "

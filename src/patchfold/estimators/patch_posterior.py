@@ -14,7 +14,7 @@ from sklearn.base import (
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..backends.homes import HERE, Home, home_of, move
+from ..backends.backend import NUMPY, Backend, backend_for
 from ..graph.labels import UNLABELLED
 from ..posterior.classes import encode_classes
 from ..posterior.explanation import Explanation
@@ -200,9 +200,8 @@ default="auto"
             The fitted estimator.
         """
         check_parameters(self)
-        home, X = home_of(X), move(X, HERE)
-        there = Home(home.device)
-        X = check_samples(self, X, reset=True, copy=True)
+        backend = backend_for(X)
+        X = check_samples(self, NUMPY.bring(X), reset=True, copy=True)
         codes, self.classes_ = encode_classes(y, X.shape[0], type(self).__name__)
         if self.n_components > self.classes_.size:
             raise ValueError(
@@ -213,7 +212,7 @@ default="auto"
         labelled = codes != UNLABELLED
         self._labelled = np.flatnonzero(labelled)
         self._model = PosteriorModel(
-            self._settings(there), X[labelled], codes[labelled], self.n_components
+            self._settings(backend), X[labelled], codes[labelled], self.n_components
         )
         self._rows = RowIndex(X)
         self.anchors_ = self._model.anchors
@@ -226,11 +225,11 @@ default="auto"
         self.posterior_[labelled] = heard.posterior
         self.embedding_[labelled] = self._model.place(blended, heard.best)
         if not labelled.all():
-            heard = self._model.of(X[~labelled], there)
+            heard = self._model.of(X[~labelled], backend)
             self.posterior_[~labelled] = heard.posterior
             self.embedding_[~labelled] = self._model.place(heard.posterior, heard.best)
         for name in ("embedding_", "posterior_", "anchors_", "score_weights_"):
-            setattr(self, name, move(getattr(self, name), home))
+            setattr(self, name, backend.give_back(getattr(self, name)))
         self._n_features_out = self.n_components
         return self
 
@@ -263,18 +262,18 @@ default="auto"
         embedding : array (n_queries, n_components)
             Coordinates.
         """
-        home, X = home_of(X), self._check_queries(X)
+        backend, X = backend_for(X), self._check_queries(X)
         group = self._rows.find(X)
         known = group >= 0
         placed = np.empty((X.shape[0], self.n_components))
         if known.any():
-            embedding = move(self.embedding_, HERE)
+            embedding = NUMPY.bring(self.embedding_)
             placed[known] = self._rows.mean(embedding)[group[known]]
         if not known.all():
-            heard = self._model.of(X[~known], Home(home.device))
+            heard = self._model.of(X[~known], backend)
             placed[~known] = self._model.place(heard.posterior, heard.best)
         check_placed(placed)
-        return move(placed, home)
+        return backend.give_back(placed)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the posterior of samples, each taken as new.
@@ -289,8 +288,8 @@ default="auto"
         posterior : array (n_queries, n_classes)
             In the order of `classes_`.
         """
-        home, X = home_of(X), self._check_queries(X)
-        return move(self._model.of(X, Home(home.device)).posterior, home)
+        backend, X = backend_for(X), self._check_queries(X)
+        return backend.give_back(self._model.of(X, backend).posterior)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likeliest class of samples.
@@ -305,9 +304,9 @@ default="auto"
         y : array (n_queries,)
             Labels, as in `classes_`.
         """
-        posterior = move(self.predict_proba(X), HERE)
+        posterior = NUMPY.bring(self.predict_proba(X))
         found = self.classes_[np.argmax(posterior, axis=1)]
-        return move(found, Home(home_of(X).device))
+        return backend_for(X).bring(found)
 
     def explain(self, x: Any) -> Explanation:
         """Say which scores and patches spoke for which class, and how strongly.
@@ -323,7 +322,7 @@ default="auto"
         Explanation
             `print` it, or draw it with `patchfold.posterior.plotting.plot_explanation`.
         """
-        x = move(x, HERE)
+        x = NUMPY.bring(x)
         row = self._check_queries(x if np.ndim(x) == 2 else np.reshape(x, (1, -1)))
         if row.shape[0] != 1:
             raise ValueError(
@@ -368,9 +367,9 @@ default="auto"
 
     def _check_queries(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return check_samples(self, move(X, HERE), reset=False)
+        return check_samples(self, NUMPY.bring(X), reset=False)
 
-    def _settings(self, home: Home) -> Settings:
+    def _settings(self, backend: Backend) -> Settings:
         return Settings(
             views=tuple(self.views),
             scores=tuple(self.scores),
@@ -380,7 +379,7 @@ default="auto"
             n_landmarks=self.n_landmarks,
             algorithm=self.neighbors_algorithm,
             n_jobs=self.n_jobs,
-            home=home,
+            backend=backend,
         )
 
     def __sklearn_tags__(self) -> Tags:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..backends.arrays import Array
-from ..backends.homes import HERE, home_of, move
+from ..backends.backend import NUMPY, backend_for
 from ..dissimilarity.table import DISSIMILARITIES
 from ..graph.weights import edge_weights, edges_of, resolve_width
 from ..records import EdgeList
@@ -253,7 +253,7 @@ class PatchProjection(PatchEmbedding):
         return self._project(X), LinearMap(found)
 
     def _project(self, X: Array) -> Array:
-        return (move(X, home_of(self.mean_)) - self.mean_) @ self.projection_
+        return (backend_for(self.mean_).bring(X) - self.mean_) @ self.projection_
 
     def transform(self, X: Any) -> Array:
         """Project samples: (X - mean_) @ projection_. No label is ever used.
@@ -269,10 +269,10 @@ class PatchProjection(PatchEmbedding):
             Coordinates.
         """
         check_is_fitted(self)
-        home = home_of(X)
+        backend = backend_for(X)
         placed = self._project(check_source(self, X, reset=False))
         check_placed(placed)
-        return move(placed, home)
+        return backend.give_back(placed)
 
     def inverse_transform(self, X: Any) -> Array:
         """Return the samples that coordinates stand for, by least squares.
@@ -292,13 +292,13 @@ class PatchProjection(PatchEmbedding):
             In the units of the training samples.
         """
         check_is_fitted(self)
-        home = home_of(X)
-        coordinates = check_array(move(X, HERE), dtype=np.float64)
+        backend = backend_for(X)
+        coordinates = check_array(NUMPY.bring(X), dtype=np.float64)
         if coordinates.shape[1] != self.n_components:
             raise ValueError(
                 f"X has {coordinates.shape[1]} columns, but coordinates have "
                 f"n_components={self.n_components}."
             )
         found: Projection = self._fitted.solution.found
-        mean, inverse = move((found.mean, found.inverse), HERE)
-        return move(coordinates @ inverse + mean, home)
+        mean, inverse = NUMPY.bring((found.mean, found.inverse))
+        return backend.give_back(coordinates @ inverse + mean)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import assert_all_finite
 
-from ..backends.homes import HERE, move
+from ..backends.backend import NUMPY
 from ..graph.labels import UNLABELLED, encode_labels
 
 
@@ -46,7 +46,7 @@ def encode_classes(
             f"This {estimator_name} estimator requires y to be passed, but the target "
             "y is None. Pass class labels; -1 marks an unlabelled sample."
         )
-    given = np.asarray(move(y, HERE))
+    given = np.asarray(NUMPY.bring(y))
     if given.dtype.kind == "f":
         assert_all_finite(given, input_name="y")
     codes = encode_labels(y, n_samples, estimator_name)

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..backends.arrays import Array, array_namespace, cholesky, identity_like
-from ..backends.homes import HERE, Home, home_of, move
+from ..backends.backend import NUMPY, Backend, backend_for
 from ..backends.threads import map_blocks, tell_each
-from ..backends.working import working_on
 from ..patches.fitting import Patches, fit_patches, mean_variance
 from .search import ClassSearch
 
@@ -139,7 +138,7 @@ class PatchScores:
         How neighbours are searched.
     scored : bool
         Whether the training rows have been scored before. `left_out` is then empty.
-    home : Home
+    backend : Backend
         Where training rows are searched and scored. Nothing stays there.
     n_jobs : int or None
         Number of threads.
@@ -157,7 +156,7 @@ class PatchScores:
         ridge: float,
         algorithm: Any = "auto",
         scored: bool = False,
-        home: Home = HERE,
+        backend: Backend = NUMPY,
         n_jobs: int | None = None,
     ) -> None:
         self._Z, self._n_neighbors = Z, n_neighbors
@@ -175,23 +174,24 @@ class PatchScores:
                 self._search.prepare(c, n_neighbors)
             return
         self.left_out = np.full((1, codes.size, self._n_classes), np.nan)
-        there = move(Z, home)
+        there = backend.bring(Z)
         for c in tell_each("patch scores", range(self._n_classes)):
-            for rows, near in self._search.training_neighbors(c, n_neighbors, home):
-                some, near = there[move(rows, home)], move(near, home)
+            for rows, near in self._search.training_neighbors(c, n_neighbors, backend):
+                some, near = there[backend.bring(rows)], backend.bring(near)
                 score = self._score(some, there, near)
-                self.left_out[0, rows, c] = move(score, HERE)
+                self.left_out[0, rows, c] = NUMPY.bring(score)
 
     def of(self, Z: Array) -> Array:
         """Return the scores of new rows, (1, q, C), where these rows are."""
-        train = move(self._Z, home_of(Z))
+        train = backend_for(Z).bring(self._Z)
         scores = [
             self._score(Z, train, self._near(Z, c)) for c in range(self._n_classes)
         ]
         return array_namespace(Z).stack(scores, axis=-1)[None]
 
     def _score(self, queries: Array, Z: Array, near: Array) -> Array:
-        with working_on(queries, "Score fewer rows at a time."):
+        remedy = "Score fewer rows at a time."
+        with backend_for(queries).working_on(queries, remedy):
             return local_score(queries, Z, near, **self._rule)
 
     def patch_rows(self, z: np.ndarray, c: int, own: int | None) -> np.ndarray:

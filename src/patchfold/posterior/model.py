@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..backends.homes import HERE, Home
+from ..backends.backend import NUMPY, Backend
 from ..exceptions import LabelBlendWarning, warn
 from .anchors import order_classes, place_anchors
 from .scores import ClassScores, Scored, Settings
@@ -116,10 +116,10 @@ class PosteriorModel:
         """Return what was said of training rows, each without itself."""
         return self._hear(self.scores.left_out[:, rows], self.scores.known[rows])
 
-    def of(self, X: np.ndarray, home: Home = HERE) -> Heard:
-        """Return what is said of new rows; patches are scored at `home`."""
+    def of(self, X: np.ndarray, backend: Backend = NUMPY) -> Heard:
+        """Return what is said of new rows; patches are scored on `backend`."""
         known = np.ones((X.shape[0], self.scores.n_classes), dtype=bool)
-        return self._hear(self.scores.of(X, home), known)
+        return self._hear(self.scores.of(X, backend), known)
 
     def place(self, posterior: np.ndarray, best: np.ndarray) -> np.ndarray:
         """Return coordinates, (q, d): the mean of the anchors under the posterior."""

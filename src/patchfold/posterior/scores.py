@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..backends.homes import HERE, Home, move
+from ..backends.backend import NUMPY, Backend
 from ..backends.threads import begin_stage
 from .kernel_ridge import KernelScores
 from .local import PatchScores
@@ -50,7 +50,7 @@ class Settings:
     n_landmarks: int
     algorithm: Any = "auto"
     n_jobs: int | None = None
-    home: Home = HERE
+    backend: Backend = NUMPY
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def fit_part(
             n_neighbors=settings.n_neighbors,
             algorithm=settings.algorithm,
             scored=scored,
-            home=settings.home,
+            backend=settings.backend,
             n_jobs=n_jobs,
             **rule,
         )
@@ -191,8 +191,8 @@ class ClassScores:
         """The labelled rows (n, m) and their classes (n,)."""
         return self._X, self._codes
 
-    def of(self, X: np.ndarray, home: Home = HERE) -> np.ndarray:
-        """Return the scores of new rows, (s, q, C); those of patches come from `home`.
+    def of(self, X: np.ndarray, backend: Backend = NUMPY) -> np.ndarray:
+        """Return the scores of new rows, (s, q, C), those of patches by `backend`.
 
         Patches are what takes time; the other parts know only NumPy.
         """
@@ -200,8 +200,8 @@ class ClassScores:
         for view, parts in self._parts.items():
             Z = self._apply(view, X)
             for part in parts.values():
-                there = move(Z, home) if isinstance(part, PatchScores) else Z
-                scores.append(move(part.of(there), HERE))
+                there = backend.bring(Z) if isinstance(part, PatchScores) else Z
+                scores.append(NUMPY.bring(part.of(there)))
         return np.concatenate(scores)
 
     def patches(self, x: np.ndarray, own: int | None) -> dict[str, list[np.ndarray]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.arrays import Array
-from ..backends.homes import HERE, Home, home_of, move
+from ..backends.backend import NUMPY, Backend, backend_for
 from ..neighbors.choice import choose_search, find_neighbors, find_query_neighbors
 from .rows import spread_rows
 
@@ -54,24 +54,24 @@ class ClassSearch:
         return members[spread_rows(self._Z[members], MOST_ROWS)]
 
     def training_neighbors(
-        self, c: int, n_neighbors: int, home: Home = HERE
+        self, c: int, n_neighbors: int, backend: Backend = NUMPY
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield rows and their nearest rows of class c: first the members, then others.
 
         A class of n_c rows gives at most n_c neighbours, and n_c - 1 to its own rows.
-        Rows that find none are left out. `home` is where they are searched.
+        Rows that find none are left out. `backend` is where they are searched.
         """
         members = self._members[c]
         others = np.setdiff1d(np.arange(self._codes.size), members, assume_unique=True)
         most = min(n_neighbors, members.size - 1)
         if most > 0:
-            Z, n_jobs = move(self._Z[members], home), self._n_jobs
+            Z, n_jobs = backend.bring(self._Z[members]), self._n_jobs
             self._fitted[c] = self._choose(Z, n_neighbors)
             found = find_neighbors(Z, most, algorithm=self._fitted[c], n_jobs=n_jobs)
-            yield members, members[move(found.indices, HERE)]
+            yield members, members[NUMPY.bring(found.indices)]
         if others.size:
-            there = move(self._Z[others], home)
-            yield others, move(self.query_neighbors(there, c, n_neighbors), HERE)
+            there = backend.bring(self._Z[others])
+            yield others, NUMPY.bring(self.query_neighbors(there, c, n_neighbors))
 
     def prepare(self, c: int, n_neighbors: int) -> None:
         """Make ready what searches class c, as `training_neighbors` does."""
@@ -92,12 +92,12 @@ class ClassSearch:
 
     def query_neighbors(self, queries: Array, c: int, n_neighbors: int) -> Array:
         """Return the nearest rows of class c to new samples, (q, K)."""
-        members, home = self._members[c], home_of(queries)
+        members, backend = self._members[c], backend_for(queries)
         found = find_query_neighbors(
             queries,
-            move(self._Z[members], home),
+            backend.bring(self._Z[members]),
             min(n_neighbors, members.size),
             search=self._fitted.get(c),
             n_jobs=self._n_jobs,
         )
-        return move(members, home)[found.indices]
+        return backend.bring(members)[found.indices]

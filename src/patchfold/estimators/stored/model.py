@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from ...backends.homes import HERE, move
+from ...backends.backend import NUMPY
 from ...validation import check_parameters
 from .rules import FittedError, FittedRule, Sizes, pack_state, unpack_state
 
@@ -78,7 +78,7 @@ class StoredModel:
                 f"this {name} has attributes that no model file holds: "
                 f"{', '.join(sorted(unknown))}. Delete them first."
             )
-        packed = pack_state(self._fitted_rules, move(fitted, HERE))
+        packed = pack_state(self._fitted_rules, NUMPY.bring(fitted))
         parameters = {key: state[key] for key in self._parameter_rules}
         return {**parameters, FITTED: packed}
 

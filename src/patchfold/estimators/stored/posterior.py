@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...backends.homes import HERE, Home
+from ...backends.backend import NUMPY, Backend
 from ...graph.labels import UNLABELLED
 from ...posterior.kernel_ridge import PENALTIES
 from ...posterior.model import PosteriorModel, Solution
@@ -122,7 +122,7 @@ class StoredPosterior(StoredModel):
             )
         self._labelled = np.flatnonzero(labelled)
         self._model = PosteriorModel(
-            self._settings(HERE),
+            self._settings(NUMPY),
             X[labelled],
             codes[labelled],
             self.n_components,
@@ -135,5 +135,5 @@ class StoredPosterior(StoredModel):
         if len(self.score_names_) != sizes["scores"]:
             raise FittedError(f"_left_out must have {len(self.score_names_)} scores")
 
-    def _settings(self, home: Home) -> Settings:
+    def _settings(self, backend: Backend) -> Settings:
         raise NotImplementedError
