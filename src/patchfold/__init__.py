@@ -53,7 +53,7 @@ __all__ = [
     "select_n_neighbors",
 ]
 
-_HOMES = {
+_MODULES = {
     "comparison": ("Comparison", "compare"),
     "estimators": (
         "CauchyEmbedding",
@@ -83,10 +83,10 @@ def __getattr__(name: str) -> Any:
     if name in ("cluster", "datasets", "exceptions", "metrics", "plotting"):
         value = import_module(f".{name}", __name__)
     else:
-        home = next((home for home, names in _HOMES.items() if name in names), None)
-        if home is None:
+        path = next((path for path, names in _MODULES.items() if name in names), None)
+        if path is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(f".{home}", __name__), name)
+        value = getattr(import_module(f".{path}", __name__), name)
     globals()[name] = value
     return value
 

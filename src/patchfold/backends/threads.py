@@ -28,7 +28,7 @@ BLOCK_BYTES = 8 * 2**20
 TASKS = 8
 """Runs of blocks for each thread: enough that none waits long for the last."""
 
-HERE = tuple(
+LOCAL = tuple(
     BACKENDS[name]
     for name in ("sequential", "threading", "multiprocessing", "loky")
     if name in BACKENDS
@@ -296,7 +296,7 @@ def count_threads(n_jobs: int | None) -> int:
     """
     if n_jobs is not None and n_jobs < 0:
         n_jobs = max(1, _count_cores() + 1 + n_jobs)
-    if isinstance(get_active_backend()[0], HERE):
+    if isinstance(get_active_backend()[0], LOCAL):
         return effective_n_jobs(n_jobs)
     with parallel_config(backend="threading", n_jobs=1):
         return effective_n_jobs(n_jobs)

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..backends.native.search import GROUP, Groups, Homes, search_cells
+from ..backends.native.search import GROUP, Groups, NearCells, search_cells
 from ..backends.threads import map_blocks
 from .exact import ROUNDING
 from .kmeans import nearest_center
@@ -130,9 +130,9 @@ def search_near(
 
     def look(block: slice) -> None:
         rows = by_cell[block]
-        homes = None if near is None else Homes(label[rows], near)
+        near_cells = None if near is None else NearCells(label[rows], near)
         sample, squared, margin = search_cells(
-            cells.groups, points[rows], n_probes, n_wanted, homes
+            cells.groups, points[rows], n_probes, n_wanted, near_cells
         )
         least, rounding = _measure_rounding(squared, away[rows], points.shape[1])
         scaled = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.loops import needs_loops
 
-from patchfold.backends.native.search import Homes, group_samples, search_cells
+from patchfold.backends.native.search import NearCells, group_samples, search_cells
 
 
 def cells_of(rng, n, m, n_cells):
@@ -52,10 +52,10 @@ def test_queries_choose_among_cells_near_to_their_own(in_arrays, n_probes):
     _, groups = cells_of(rng, 900, 4, 40)
     queries = rng.normal(size=(600, 4))  # more than are searched for together
     near = rng.permuted(np.tile(np.arange(40), (40, 1)), axis=1)[:, :6]
-    homes = Homes(np.sort(rng.integers(0, 40, 600)), near.astype(np.int32))
-    found = search_cells(groups, queries, n_probes, 5, homes)
+    near_cells = NearCells(np.sort(rng.integers(0, 40, 600)), near.astype(np.int32))
+    found = search_cells(groups, queries, n_probes, 5, near_cells)
     in_arrays()
-    expected = search_cells(groups, queries, n_probes, 5, homes)
+    expected = search_cells(groups, queries, n_probes, 5, near_cells)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(np.sort(ours), np.sort(theirs), rtol=1e-4)
 
@@ -92,9 +92,9 @@ def test_cells_that_c_would_read_beyond_are_refused(part, damage):
 def test_cells_that_do_not_exist_are_refused(cell, near):
     X, groups = cells_of(np.random.default_rng(8), 90, 2, 5)
     lists = np.full((5, 3), near, dtype=np.int32)
-    homes = Homes(np.full(90, cell), lists)
+    near_cells = NearCells(np.full(90, cell), lists)
     with pytest.raises(ValueError, match="damaged, or of another version"):
-        search_cells(groups, X, 2, 3, homes)
+        search_cells(groups, X, 2, 3, near_cells)
 
 
 @pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_loops), False])

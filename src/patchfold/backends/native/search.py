@@ -75,7 +75,7 @@ def _in_groups(points: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Homes:
+class NearCells:
     """Where queries lie, and which cells come into question there.
 
     Attributes
@@ -95,7 +95,7 @@ def search_cells(
     queries: np.ndarray,
     n_probes: int,
     n_wanted: int,
-    homes: Homes | None = None,
+    near_cells: NearCells | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find the nearest samples of each query in the cells nearest to it.
 
@@ -109,7 +109,7 @@ def search_cells(
         How many cells are searched.
     n_wanted : int
         How many samples.
-    homes : Homes or None
+    near_cells : NearCells or None
         Spares the queries the distances to most cells; None for those to all.
 
     Returns
@@ -124,12 +124,12 @@ def search_cells(
     """
     queries = as_kind(queries, np.float64)
     if loops() is None:
-        return _search_in_arrays(groups, queries, n_probes, n_wanted, homes)
+        return _search_in_arrays(groups, queries, n_probes, n_wanted, near_cells)
     shape = queries.shape[0], n_wanted
     sample, squared = np.empty(shape, np.int64), np.empty(shape, np.float32)
     margin = np.empty(shape[0], np.float32)
     none = np.empty(0, np.int32), np.empty((0, 0), np.int32)
-    here, near = none if homes is None else (homes.cell, homes.near)
+    here, near = none if near_cells is None else (near_cells.cell, near_cells.near)
     cells = groups.points, groups.middles, groups.centers, groups.starts, groups.samples
     try:
         known = as_kind(here, np.int32), as_kind(near, np.int32)
@@ -147,15 +147,15 @@ def _search_in_arrays(
     queries: np.ndarray,
     n_probes: int,
     n_wanted: int,
-    homes: Homes | None,
+    near_cells: NearCells | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Search cell after cell, all the queries that look into it at once."""
     shape = queries.shape[0], n_wanted
     place, squared = np.full(shape, -1), np.full(shape, np.inf, dtype=np.float32)
     to_cells = _squared_to(queries, groups.middles)
-    if homes is not None:
+    if near_cells is not None:
         far = np.ones_like(to_cells, dtype=bool)
-        np.put_along_axis(far, homes.near[homes.cell], False, axis=1)
+        np.put_along_axis(far, near_cells.near[near_cells.cell], False, axis=1)
         to_cells[far] = np.inf
     last = min(n_probes, to_cells.shape[1]) - 1
     farthest = np.partition(to_cells, last, axis=1)[:, last]
