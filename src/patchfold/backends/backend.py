@@ -75,7 +75,7 @@ class Backend:
 
     def bring(self, value: Any) -> Any:
         """Return a value with every array in it here, to be worked on."""
-        return send(value, self.device)
+        return value if _is_all_numpy(self) else send(value, self.device)
 
     def give_back(self, value: Any) -> Any:
         """Return a result with every array in it here, in the precision of the input.
@@ -87,7 +87,7 @@ class Backend:
         >>> backend_for(x).give_back(x) is x
         True
         """
-        return send(value, self.device, self.dtype)
+        return value if _is_all_numpy(self) else send(value, self.device, self.dtype)
 
     @contextmanager
     def working_on(self, X: Any, remedy: str) -> Iterator[None]:
@@ -125,6 +125,11 @@ class Backend:
 NUMPY = Backend()
 
 
+def _is_all_numpy(backend: Backend) -> bool:
+    """Say whether nothing can be a tensor, nor becomes one: torch is not imported."""
+    return backend.is_numpy and "torch" not in sys.modules
+
+
 def backend_for(X: Any) -> Backend:
     """Return where an array lives; anything but a tensor is NumPy's.
 
@@ -134,7 +139,7 @@ def backend_for(X: Any) -> Backend:
     >>> backend_for(np.ones(3)).is_numpy
     True
     """
-    if not is_tensor(X):
+    if _is_all_numpy(NUMPY) or not is_tensor(X):
         return NUMPY
     return Backend(X.device, X.dtype if X.dtype.is_floating_point else None)
 
