@@ -96,7 +96,7 @@ class TestLandmarks:
     def test_every_sample_a_landmark_is_plain_isomap(self, sheet):
         plain = self.model(n_landmarks=None).fit(sheet)
         assert plain.landmarks_ is None
-        for count in ("auto", 500, 501):
+        for count in ("auto", 501):
             model = self.model(n_landmarks=count).fit(sheet)
             np.testing.assert_array_equal(model.embedding_, plain.embedding_)
         most = self.model(n_landmarks=499).fit(sheet)

@@ -410,7 +410,7 @@ def test_samples_placed_one_by_one_lie_where_they_lie_together(
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_new_sample_that_reaches_all_of_wide_data_is_placed():
-    X = np.random.default_rng(0).normal(size=(20, 100))
+    X = np.random.default_rng(0).normal(size=(20, 40))
     X[0] *= 0.05
     for dissimilarity in ("kl", "wasserstein", "hellinger", "fisher_rao"):
         model = pf.PatchIsomap(

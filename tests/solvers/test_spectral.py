@@ -1,5 +1,7 @@
 """Eigenvectors: every way to them gives the same, and none that is wrong gets out."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -185,8 +187,9 @@ def test_equal_eigenvalues_are_all_found(solver, n_components):
     )
 
 
-@pytest.mark.parametrize("n_components", [7, 18, 19, 23, 38])
-@pytest.mark.parametrize("state", range(3))
+@pytest.mark.parametrize(
+    ("n_components", "state"), [*product([7, 18, 19, 23], range(3)), (38, 0)]
+)
 def test_equal_eigenvalues_are_found_whenever_it_looks(n_components, state):
     """A torus has each of its eigenvalues four times or eight."""
     ring = np.roll(np.eye(30), 1, 1) + np.roll(np.eye(30), -1, 1)
