@@ -89,7 +89,7 @@ def test_new_samples_find_theirs_in_the_same_cells(make):
 
 
 @over_data
-def test_distances_are_exact_and_ascending_and_nobody_is_listed_twice(make):
+def test_distances_are_exact_and_ascending_and_no_neighbour_is_listed_twice(make):
     X = make()
     found = find_neighbors(X, K, algorithm="approximate")
     gaps = np.linalg.norm(X[found.indices] - X[:, None, :], axis=2)
@@ -286,7 +286,7 @@ def test_rows_finer_than_single_precision_are_found_exactly():
 
 
 @pytest.mark.parametrize("make", [clumps, outliers, bits])
-def test_a_row_finds_the_same_whoever_is_searched_with_it(make):
+def test_a_row_finds_the_same_whichever_rows_are_searched_with_it(make):
     X = make(np.random.default_rng(0))
     cells, some = build_cells(X, K), np.arange(0, 3000, 7)
     alone = find_query_neighbors(X[some], X, K, search=cells, own=some)
@@ -347,7 +347,7 @@ def recall_of(found, true):
 
 
 @pytest.mark.parametrize("far", [5, 20, 1e3, 1e8, 1e100])
-def test_queries_far_out_are_compared_with_everybody(far):
+def test_queries_far_out_are_compared_with_all_samples(far):
     # Cells were measured on samples; out there they would hold the wrong ones.
     Z = np.random.default_rng(0).normal(size=(4000, 3))
     queries = Z[:100] + far * np.array([1, 0.3, -0.5])

@@ -247,6 +247,9 @@ def tied_tables():
     return {
         "bits": rng.integers(0, 2, (900, 12)).astype(float),
         "few_distinct": scale(rng.integers(0, 3, (900, 4)).astype(float)),
+        "integers": rng.integers(-900, 900, (900, 3)) // 300 * 300.0,
+        "large_integers": rng.integers(0, 3, (900, 4)) * 3000.0 + 1e9,
+        "identity": np.eye(900),
         "signed_zeros": rng.choice([0.0, -0.0, 1.0], (900, 4)),
         "one_hot": np.eye(4)[rng.integers(0, 4, (900, 6))].reshape(900, 24),
         "grid": rng.permutation(np.stack(np.divmod(np.arange(900), 30), axis=1) / 3),
@@ -261,25 +264,27 @@ def tied_tables():
 
 @pytest.mark.parametrize("name", tied_tables())
 @pytest.mark.parametrize("k", [1, 7])
-def test_ties_and_duplicates_are_settled_as_by_all_pairs(name, k, monkeypatch):
+def test_ties_and_duplicates_are_settled_as_by_all_pairs(name, k):
     X = tied_tables()[name]
-    found, new = find_neighbors(X, k), find_query_neighbors(X[::2] + 1.0, X, k)
-    monkeypatch.setattr(exact_module, "FEW_LOOPS", 1000)
-    true, true_new = find_neighbors(X, k), find_query_neighbors(X[::2] + 1.0, X, k)
-    for ours, theirs in ((found, true), (new, true_new)):
-        np.testing.assert_array_equal(ours.indices, theirs.indices)
-        np.testing.assert_array_equal(ours.distances, theirs.distances)
+    for queries, own in ((X, np.arange(900)), (X[::2] + 1.0, None)):
+        found = exact_module.search_all(queries, X, k, own=own)
+        wanted = exact_module._Wanted(queries, X, k, own, None)
+        true = exact_module._among_all(wanted)
+        np.testing.assert_array_equal(found.indices, true.indices)
+        np.testing.assert_array_equal(found.distances, true.distances)
 
 
 @needs_loops
-@pytest.mark.parametrize("name", ["bits", "few_distinct", "grid", "one_hot"])
+@pytest.mark.parametrize(
+    "name", ["bits", "few_distinct", "grid", "identity", "one_hot"]
+)
 def test_few_rows_of_a_table_with_ties_are_compared_with_all(name, monkeypatch):
     # Twenty times the time of normal data, if all of them were.
     compared, among_all = [], exact_module._among_all
 
-    def count(queries, *args):
-        compared.append(len(queries))
-        return among_all(queries, *args)
+    def count(wanted):
+        compared.append(len(wanted.queries))
+        return among_all(wanted)
 
     monkeypatch.setattr(exact_module, "_among_all", count)
     find_neighbors(tied_tables()[name], 2)

@@ -3,10 +3,10 @@
 A row is in doubt for one of three reasons:
 
 * Its cells hold fewer than K samples.
-* Cells it did not look into may hold nearer samples: for the distance of its K-th
-  neighbour, the last cell it looked into is hardly farther than the first.
-  `Cells.cover` is the limit, which few of the samples are below. Outliers are, and so
-  are new samples away from the others.
+* Cells it did not look into may hold nearer samples. The last cell it looked into is
+  little farther than the first, compared with the distance of its K-th neighbour.
+  `Cells.cover` is the limit; few samples are below. Outliers are, and new samples that
+  are away from the training samples.
 * Single precision may have confused its K-th neighbour with samples that are no
   candidates, as in a clump of near duplicates. Samples that are ties may be confused.
 

@@ -1,4 +1,4 @@
-"""X -> Neighborhoods: who is near whom, with the rules for selves and ties.
+"""X -> Neighborhoods: the nearest samples, with the rules for selves and ties.
 
 Conventions, stated here only:
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -12,10 +12,10 @@ from sklearn.neighbors import NearestNeighbors
 from ..backends.distances import Products, squared_distances_to
 from ..backends.native.loops import is_compiled
 from ..backends.native.pairs import all_squared_gaps
-from ..backends.native.search import group_samples, search_cells
 from ..backends.ranking import TIE_BITS, first_of_each_row, in_rows, nearest_first
 from ..backends.threads import map_blocks
 from ..records import Neighborhoods
+from .comparing import Finder, are_small_integers, by_loops, compare_all, group_in_order
 from .distinct import DistinctRows, expand_neighbors, find_distinct, without_selves
 
 FEW = 1000
@@ -25,54 +25,57 @@ FEW_LOOPS = 300
 """... or up to this many where loops are compiled."""
 
 MANY = 8
-"""With K above this part of the samples, whole rows of distances are sorted."""
+"""With more than one in this many samples as neighbours, all distances are sorted."""
 
 QUERIES = 4096
-"""So many queries are searched in one go beyond that."""
-
-WORTH = 4_000_000
-"""Distances that are worth a thread."""
+"""Queries in one call of scikit-learn."""
 
 FEATURES = 100
 """Up to this many features, loops in single precision are faster than products."""
-
-CELL = 512
-"""Samples that are compared with a few queries while they stay in cache."""
-
-ROUNDING = 2.0**-24
-"""Of a number in single precision."""
 
 SPARE = 8
 """Candidates beyond the K wanted, so that few rows with ties have to look further."""
 
 WIDER = (1, 4, 16)
-"""So many times the candidates are kept, where fewer leave ties open."""
+"""Multiples of the candidates that are kept, where fewer leave ties open."""
 
 ASKED = 256
 """Queries that tell how many candidates the others will need."""
-
-FAR = 1000.0
-"""Samples are far if they are so many times as far from the mean as is usual."""
-
-FEW_FAR = 128
-"""Up to so many are compared with every query."""
 
 MOSTLY = 0.75
 """Distinct rows are searched if they are at most this part of all ..."""
 
 TIED = 64
-"""... or if so many queries are left open by ties."""
+"""... or if this many queries are left open by ties."""
 
 _one_at_a_time = threading.Lock()
-"""scikit-learn sets BLAS to one thread and back: of two searches at once, the second
-would take the one for what it was before, and leave it so."""
+"""scikit-learn sets BLAS to one thread and back. Two searches at once would leave it at
+one thread."""
 
 
-Finder = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
+@dataclass(frozen=True)
+class _Wanted:
+    """The parameters of `search_all`."""
+
+    queries: np.ndarray
+    X: np.ndarray
+    n_neighbors: int
+    own: np.ndarray | None
+    n_jobs: int | None
+
+    @property
+    def n_listed(self) -> int:
+        """Return K, and one more where a query may find itself."""
+        return self.n_neighbors + int(self.own is not None)
+
+    def of(self, rows: np.ndarray) -> _Wanted:
+        """Return the same for some of the queries."""
+        own = None if self.own is None else self.own[rows]
+        return replace(self, queries=self.queries[rows], own=own)
 
 
 def _renew_lock() -> None:
-    """Let nobody hold the lock in a process that was forked while somebody did."""
+    """Replace the lock after a fork."""
     global _one_at_a_time
     _one_at_a_time = threading.Lock()
 
@@ -91,12 +94,14 @@ def search_all(
 ) -> Neighborhoods:
     """Search all samples: a few too many in single precision, then exact distances.
 
-    Where most rows are repeated, the distinct ones are searched, and each of their
-    neighbours stands for all rows that are equal to it.
+    A row is settled if all samples that were not kept are beyond its K-th neighbour.
+    Where ties leave it open, more candidates are kept; where rounding does, products in
+    double precision find them. A row that is open then is compared with all samples.
 
-    A row is settled if whatever was not kept is surely beyond its K-th neighbour. Where
-    ties leave it open, more candidates are kept; where rounding does, products in
-    double precision find them. What is open then is compared with all samples.
+    Two kinds of tables have many ties. Where most rows are repeated, the distinct ones
+    are searched, and each of their neighbours stands for all rows that are equal to it.
+    Small integers are compared without rounding errors, so that ties are settled in
+    single precision.
 
     Parameters
     ----------
@@ -125,15 +130,19 @@ def search_all(
     >>> search_all(X[:1], X, 2, own=np.array([0])).indices.tolist()
     [[1, 2]]
     """
-    n, n_wanted = X.shape[0], n_neighbors + int(own is not None) + SPARE
+    wanted, n = _Wanted(queries, X, n_neighbors, own, n_jobs), X.shape[0]
     if not queries.shape[0]:
         return Neighborhoods(*(np.empty((0, n_neighbors), t) for t in (np.intp, float)))
-    if n <= max(FEW_LOOPS if _has_loops_for(X) else FEW, MANY * n_wanted):
-        return _among_all(queries, X, n_neighbors, own, n_jobs)
+    if MANY * (wanted.n_listed + SPARE) >= n:
+        return _among_all(wanted)
     rows = find_distinct(X) if 2 * queries.shape[0] >= n else None
     if rows is not None and rows.first.size <= MOSTLY * n:
-        return _among_distinct(rows, queries, X, n_neighbors, own, n_jobs)
-    return _among_candidates(queries, X, n_neighbors, own, n_jobs)
+        return _among_distinct(rows, wanted)
+    if is_compiled() and are_small_integers(queries, X):
+        return _among_integers(wanted)
+    if n <= (FEW_LOOPS if _has_loops_for(X) else FEW):
+        return _among_all(wanted)
+    return _among_candidates(wanted)
 
 
 def _has_loops_for(X: np.ndarray) -> bool:
@@ -141,26 +150,33 @@ def _has_loops_for(X: np.ndarray) -> bool:
     return is_compiled() and X.shape[1] <= FEATURES
 
 
-def _among_distinct(
-    rows: DistinctRows,
-    queries: np.ndarray,
-    X: np.ndarray,
-    n_neighbors: int,
-    own: np.ndarray | None,
-    n_jobs: int | None,
-) -> Neighborhoods:
-    """Search the distinct rows once for each distinct query, and list who they are."""
-    asked = rows if queries is X else find_distinct(queries)
+def _among_integers(wanted: _Wanted) -> Neighborhoods:
+    """Search integers in single precision: of ties the loops keep the lower index."""
+    queries, X, n_listed = wanted.queries, wanted.X, wanted.n_listed
+    center = np.rint(X.mean(axis=0))
+    groups = group_in_order(X - center)
+    column, squared = compare_all(groups, queries - center, n_listed, wanted.n_jobs)
+    order = np.argsort(column, axis=1)
+    column = np.take_along_axis(column, order, axis=1)
+    squared = np.take_along_axis(squared, order, axis=1).astype(float)
+    if wanted.own is not None:
+        squared[column == wanted.own[:, None]] = np.inf
+    column, squared = first_of_each_row(column, squared, wanted.n_neighbors)
+    return Neighborhoods(column, np.sqrt(squared))
+
+
+def _among_distinct(rows: DistinctRows, wanted: _Wanted) -> Neighborhoods:
+    """Search the distinct rows once for each distinct query; then list all rows."""
+    queries, n_listed = wanted.queries, wanted.n_listed
+    asked = rows if queries is wanted.X else find_distinct(queries)
     if asked is not None:
         queries = queries[asked.first]
-    n_listed = n_neighbors + int(own is not None)
-    n_wanted = min(n_listed, rows.first.size)
-    near = search_all(queries, X[rows.first], n_wanted, n_jobs=n_jobs)
-    squared = squared_distances_to(queries, X[rows.first], near.indices, n_jobs=n_jobs)
+    n_jobs, distinct = wanted.n_jobs, wanted.X[rows.first]
+    found = search_all(queries, distinct, min(n_listed, len(distinct)), n_jobs=n_jobs)
+    near = found.indices
+    squared = squared_distances_to(queries, distinct, near, n_jobs=n_jobs)
     parts = map_blocks(
-        lambda block: expand_neighbors(
-            rows, near.indices[block], squared[block], n_listed
-        ),
+        lambda block: expand_neighbors(rows, near[block], squared[block], n_listed),
         queries.shape[0],
         64 * n_listed**2,
         n_jobs,
@@ -168,56 +184,46 @@ def _among_distinct(
     indices, squared = (np.concatenate(part) for part in zip(*parts, strict=True))
     if asked is not None:
         indices, squared = indices[asked.label], squared[asked.label]
-    if own is not None:
-        indices, squared = without_selves(indices, squared, own)
+    if wanted.own is not None:
+        indices, squared = without_selves(indices, squared, wanted.own)
     return Neighborhoods(indices, np.sqrt(squared))
 
 
-def _among_few_or_all(
-    queries: np.ndarray,
-    X: np.ndarray,
-    n_neighbors: int,
-    own: np.ndarray | None,
-    n_jobs: int | None,
-) -> Neighborhoods:
-    """Compare with the distinct samples, if that are fewer, or with all."""
-    rows = find_distinct(X)
-    if rows is None or rows.first.size > MOSTLY * X.shape[0]:
-        return _among_all(queries, X, n_neighbors, own, n_jobs)
-    return _among_distinct(rows, queries, X, n_neighbors, own, n_jobs)
+def _among_few_or_all(wanted: _Wanted) -> Neighborhoods:
+    """Compare with the distinct samples, if these are fewer, or with all."""
+    rows = find_distinct(wanted.X) if wanted.queries.shape[0] >= TIED else None
+    if rows is None or rows.first.size > MOSTLY * wanted.X.shape[0]:
+        return _among_all(wanted)
+    return _among_distinct(rows, wanted)
 
 
-def _among_candidates(
-    queries: np.ndarray,
-    X: np.ndarray,
-    n_neighbors: int,
-    own: np.ndarray | None,
-    n_jobs: int | None,
-) -> Neighborhoods:
+def _among_candidates(wanted: _Wanted) -> Neighborhoods:
     """Search for a few too many, for more where ties are many, then among all."""
-    n = X.shape[0]
-    indices = np.empty((queries.shape[0], n_neighbors), np.intp)
+    queries, X, n_jobs = wanted.queries, wanted.X, wanted.n_jobs
+    indices = np.empty((queries.shape[0], wanted.n_neighbors), np.intp)
     squared = np.empty(indices.shape)
-    n_wanted = n_neighbors + int(own is not None) + SPARE
+    n_wanted = wanted.n_listed + SPARE
 
     def settle(rows: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray]:
         """Search some rows; return those left open by ties, and by rounding."""
-        ours = queries[rows]
-        column, least = find(ours, times * n_wanted)
-        exact = squared_distances_to(ours, X, column, n_jobs=n_jobs)
-        if own is not None:
-            exact[column == own[rows, None]] = np.inf
-        indices[rows], squared[rows] = first_of_each_row(column, exact, n_neighbors)
+        ours = wanted.of(rows)
+        column, least = find(ours.queries, times * n_wanted)
+        exact = squared_distances_to(ours.queries, X, column, n_jobs=n_jobs)
+        if ours.own is not None:
+            exact[column == ours.own[:, None]] = np.inf
+        indices[rows], squared[rows] = first_of_each_row(
+            column, exact, wanted.n_neighbors
+        )
         left = ~(_beyond(squared[rows, -1]) < least)
         coarse = (least <= 0) & (make is not _by_products)  # after which nothing comes
         return rows[left & ~coarse], rows[left & coarse]
 
     left = np.arange(queries.shape[0])
-    for make in [_by_loops, _by_products] if _has_loops_for(X) else [_by_products]:
+    for make in [by_loops, _by_products] if _has_loops_for(X) else [_by_products]:
         if not left.size:
             break
         find = make(X, n_jobs)
-        widths = [times for times in WIDER if MANY * times * n_wanted <= n]
+        widths = [times for times in WIDER if MANY * times * n_wanted <= X.shape[0]]
         some = left[:: max(1, left.size // ASKED)]
         while len(widths) > 1 and left.size >= 8 * ASKED:
             if 4 * settle(some, widths[0])[0].size <= some.size:
@@ -231,69 +237,13 @@ def _among_candidates(
             coarse.append(rounded)
         left = np.sort(np.concatenate([left, *coarse]))
     if left.size:
-        selves = None if own is None else own[left]
-        among = _among_all if left.size < TIED else _among_few_or_all
-        rest = among(queries[left], X, n_neighbors, selves, n_jobs)
+        rest = _among_few_or_all(wanted.of(left))
         indices[left], squared[left] = rest.indices, rest.distances**2
     return Neighborhoods(indices, np.sqrt(squared))
 
 
-def _by_loops(X: np.ndarray, n_jobs: int | None) -> Finder:
-    """Return what finds candidates in single precision.
-
-    It takes queries and a number of candidates, and returns candidates, ascending in
-    each row (-1 where a query is too far away for single precision), and a squared
-    distance that whatever is no candidate has at least. The few samples that are far
-    from all others are candidates of all queries: they would set the scale.
-    """
-    near, far = _set_apart(X)
-    center = X[near].mean(axis=0)
-    scale = float(np.abs(X[near] - center).max()) or 1.0
-    points = (X[near] - center) / scale
-    label = np.arange(near.size) // CELL
-    groups = group_samples(points, label, np.zeros((label[-1] + 1, X.shape[1])))
-    n_cells = groups.starts.size - 1
-    largest = np.linalg.norm(points, axis=1).max()
-
-    def find(queries: np.ndarray, n_wanted: int) -> tuple[np.ndarray, np.ndarray]:
-        ours = (queries - center) / scale
-        column = np.empty((ours.shape[0], n_wanted + far.size), np.int64)
-        column[:, n_wanted:] = far
-        reach = np.empty(ours.shape[0])
-
-        def search(block: slice) -> None:
-            found = search_cells(groups, ours[block], n_cells, n_wanted)
-            sample, squared, _ = found
-            column[block, :n_wanted] = np.where(sample < 0, -1, near[sample])
-            column[block].sort(axis=1)
-            reach[block] = squared.max(axis=1)
-
-        step = max(QUERIES // 8, WORTH // X.shape[0])
-        map_blocks(search, ours.shape[0], 0, n_jobs, step=step)
-        # Each coordinate is rounded, then each difference, square and sum.
-        with np.errstate(over="ignore"):  # too far for single precision: not settled
-            moved = 4 * ROUNDING * (np.linalg.norm(ours, axis=1) + largest)
-        rounded = 1 - (X.shape[1] + 4) * ROUNDING
-        least = scale * (rounded * np.sqrt(reach) - moved)
-        return column, np.where(np.isfinite(reach), np.maximum(least, 0), 0) ** 2
-
-    return find
-
-
-def _set_apart(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which samples are near each other, and which few are far from them."""
-    near = np.arange(X.shape[0])
-    while True:
-        size = np.abs(X[near] - X[near].mean(axis=0)).max(axis=1)
-        here = size <= FAR * np.median(size)
-        n_far = X.shape[0] - np.count_nonzero(here)
-        if here.all() or n_far > FEW_FAR:
-            return near, np.setdiff1d(np.arange(X.shape[0]), near)
-        near = near[here]
-
-
 def _by_products(X: np.ndarray, n_jobs: int | None) -> Finder:
-    """Return what finds candidates by scikit-learn; as `_by_loops`."""
+    """Return what finds candidates by scikit-learn; as `by_loops`."""
     search = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(X)
 
     def find(queries: np.ndarray, n_wanted: int) -> tuple[np.ndarray, np.ndarray]:
@@ -302,7 +252,7 @@ def _by_products(X: np.ndarray, n_jobs: int | None) -> Finder:
                 far, column = search.kneighbors(queries[block], n_wanted)
             return column, far[:, -1]
 
-        # scikit-learn has its own threads; the cut is for those who watch.
+        # scikit-learn has its own threads; the blocks are for the progress bar.
         found = map_blocks(nearest, queries.shape[0], 0, step=QUERIES)
         column, far = (np.concatenate(part) for part in zip(*found, strict=True))
         column.sort(axis=1)
@@ -312,17 +262,9 @@ def _by_products(X: np.ndarray, n_jobs: int | None) -> Finder:
     return find
 
 
-def _among_all(
-    queries: np.ndarray,
-    X: np.ndarray,
-    n_neighbors: int,
-    own: np.ndarray | None,
-    n_jobs: int | None,
-) -> Neighborhoods:
-    """Compare with every sample, one block of queries after another.
-
-    `own` tells which sample each query is itself, for training samples.
-    """
+def _among_all(wanted: _Wanted) -> Neighborhoods:
+    """Compare with every sample, one block of queries after another."""
+    queries, X, n_neighbors = wanted.queries, wanted.X, wanted.n_neighbors
     q, n = queries.shape[0], X.shape[0]
     # One array for both: a large one is given in large pages, which cost less.
     squared, indices = np.empty((2, q, n_neighbors))
@@ -332,7 +274,7 @@ def _among_all(
     products = Products(queries, X) if few else None
 
     def search(block: slice) -> None:
-        ours = None if own is None else own[block]
+        ours = None if wanted.own is None else wanted.own[block]
         if products is None:
             exact = all_squared_gaps(queries[block], X)
             if ours is not None:
@@ -343,7 +285,7 @@ def _among_all(
                 *_near(products, block, ours, n_neighbors), n_neighbors
             )
 
-    map_blocks(search, q, 48 * 8 * n, n_jobs)
+    map_blocks(search, q, 48 * 8 * n, wanted.n_jobs)
     return Neighborhoods(indices, np.sqrt(squared, out=squared))
 
 
