@@ -293,7 +293,7 @@ def test_a_query_out_of_reach_is_placed_by_its_nearest_sample(dissimilarity):
         placed = model.transform([[0.5, 0.5], [3.0, 5.0]])
     assert np.isfinite(placed).all()
     if dissimilarity == "euclidean":
-        # A way through the nearest sample is longer by the same length to everybody.
+        # A way through the nearest sample is longer by the same length to all samples.
         gaps = np.linalg.norm(X - [3.0, 5.0], axis=1)
         through = model.geodesics_[gaps.argmin()] + gaps.min()
         centred = through**2 - (model.geodesics_**2).mean(axis=0)
@@ -301,7 +301,7 @@ def test_a_query_out_of_reach_is_placed_by_its_nearest_sample(dissimilarity):
         np.testing.assert_allclose(placed[1], expected)
 
 
-def test_a_radius_that_reaches_nobody_is_an_error():
+def test_a_radius_that_reaches_no_sample_is_an_error():
     X = np.array([[0.0], [1.0], [3.0]])
     with pytest.raises(
         ValueError, match=r"within radius=0.5 of each other: .* 1 apart"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..neighbors.radius import refuse_loneliness, warn_of_lonely_queries
+from ..neighbors.radius import raise_no_neighbors, warn_isolated_queries
 from ..records import EdgeList, Links, Pairs
 from ..validation import LARGEST
 from .weights import complete_graph, pairs_from_directed
@@ -62,7 +62,7 @@ def edges_from_matrix(
         near = radius >= D
         np.fill_diagonal(near, False)
         if not near.any():
-            refuse_loneliness(D[~np.eye(n, dtype=bool)].min(), radius)
+            raise_no_neighbors(D[~np.eye(n, dtype=bool)].min(), radius)
         pairs = pairs_from_directed(n, *np.nonzero(near))
     elif n_neighbors is None:
         pairs = complete_graph(n)
@@ -128,7 +128,7 @@ def _links_within(D: np.ndarray, radius: float) -> Links:
     """Link each query to all within the radius; to the nearest if there is none."""
     nearest = np.argsort(D, axis=1, kind="stable")
     lengths = np.take_along_axis(D, nearest, axis=1).astype(float)
-    warn_of_lonely_queries(lengths[:, 0], radius)
+    warn_isolated_queries(lengths[:, 0], radius)
     kept = lengths <= radius
     kept[:, 0] = True
     k = int(kept.sum(axis=1).max())

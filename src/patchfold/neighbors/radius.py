@@ -165,13 +165,13 @@ def add_nearest(
     [1, 0, 1]
     """
     counts = near.counts
-    lonely = np.flatnonzero(counts == 0)
-    if not lonely.size:
+    isolated = np.flatnonzero(counts == 0)
+    if not isolated.size:
         return near
-    selves = None if own is None else own[lonely]
-    found = search_all(queries[lonely], X, 1, own=selves, n_jobs=n_jobs)
+    selves = None if own is None else own[isolated]
+    found = search_all(queries[isolated], X, 1, own=selves, n_jobs=n_jobs)
     assert near.pointer is not None
-    place = near.pointer[lonely]
+    place = near.pointer[isolated]
     return Neighborhoods(
         np.insert(near.indices, place, found.indices[:, 0]),
         np.insert(near.distances, place, found.distances[:, 0]),
@@ -179,7 +179,7 @@ def add_nearest(
     )
 
 
-def refuse_loneliness(nearest: float, radius: float) -> NoReturn:
+def raise_no_neighbors(nearest: float, radius: float) -> NoReturn:
     """Raise ValueError: no two samples are within the radius."""
     raise ValueError(
         f"no two samples are within radius={radius:g} of each other: the nearest two "
@@ -187,13 +187,13 @@ def refuse_loneliness(nearest: float, radius: float) -> NoReturn:
     )
 
 
-def warn_of_lonely_queries(nearest: np.ndarray, radius: float) -> None:
+def warn_isolated_queries(nearest: np.ndarray, radius: float) -> None:
     """Warn of new samples whose nearest training sample is beyond the radius."""
-    lonely = np.flatnonzero(nearest > radius * (1 + 2.0**-TIE_BITS))
-    if lonely.size:
+    isolated = np.flatnonzero(nearest > radius * (1 + 2.0**-TIE_BITS))
+    if isolated.size:
         warn(
-            f"{lonely.size} of {nearest.size} new samples have no training sample "
-            f"within radius={radius:g} ({name_rows(lonely)}). Each is placed by its "
+            f"{isolated.size} of {nearest.size} new samples have no training sample "
+            f"within radius={radius:g} ({name_rows(isolated)}). Each is placed by its "
             f"nearest one alone. A radius of {nearest.max():.3g} would reach all.",
             IsolatedSampleWarning,
         )

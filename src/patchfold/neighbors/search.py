@@ -18,9 +18,9 @@ from .cell_search import Cells, near_each_other
 from .choice import choose_search, find_neighbors, find_query_neighbors
 from .radius import (
     add_nearest,
-    refuse_loneliness,
+    raise_no_neighbors,
     search_within,
-    warn_of_lonely_queries,
+    warn_isolated_queries,
 )
 
 
@@ -83,7 +83,7 @@ class RadiusSearch:
         near = search_within(X, X, self.radius, own=own, **settings)
         if not near.counts.any():
             found = add_nearest(near, X, X, own=own, n_jobs=n_jobs)
-            refuse_loneliness(found.distances.min(), self.radius)
+            raise_no_neighbors(found.distances.min(), self.radius)
         return near
 
     def of_queries(
@@ -92,7 +92,7 @@ class RadiusSearch:
         """Find the samples near new ones, and warn of those that have none."""
         near = search_within(queries, X, self.radius, n_jobs=n_jobs)
         near = add_nearest(near, queries, X, n_jobs=n_jobs)
-        warn_of_lonely_queries(near.nearest[1], self.radius)
+        warn_isolated_queries(near.nearest[1], self.radius)
         return near
 
 
