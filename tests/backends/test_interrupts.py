@@ -56,6 +56,29 @@ print(map_blocks(lambda block: block.start, 4, 0, 2, step=1), flush=True)
 """
 
 
+FACTORS = """
+import os, signal
+import scipy.sparse as sp
+from threading import Timer
+from patchfold.solvers.factors import factorize
+
+line = sp.diags_array([[-1.0] * 29, [2.1] * 30, [-1.0] * 29], offsets=[-1, 0, 1])
+matrix = sp.csc_array(sp.kronsum(sp.kronsum(line, line), line))
+Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    factorize(matrix, pivot=0.1)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_a_process_that_ends_while_superlu_goes_on_ends_well():
+    words = [sys.executable, "-c", FACTORS]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "stopped\n", "")
+
+
 @needs_loops
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 @pytest.mark.parametrize(
