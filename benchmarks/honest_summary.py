@@ -4,7 +4,8 @@
 
 reads docs/records/honest.csv.gz, prints Markdown and draws docs/images/robustness.png.
 Ranks are over sets where every method of a table has all its splits; they are given for
-all sets, and for those that played no part in the design of PatchPosterior.
+all sets, and for those that played no part in the design of PatchPosterior, or of
+CauchyMap where it is the one that is compared.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 
 from patchfold.datasets import catalogue, load
 from patchfold.metrics.rank_tests import friedman, mean_ranks, nemenyi, wilcoxon_holm
+from patchfold.studies.reproduction import design
 from patchfold.studies.reproduction.records import Record
 
 ROOT = Path(__file__).parent.parent
@@ -41,6 +43,15 @@ OURS = {
     "POSTERIOR-BLEND": "τ = .5",
     "POSTERIOR-POINTS": "point twin",
 }
+MAPS = {
+    "CAUCHYMAP": ("without labels", ("PCA", "ISOMAP", "UMAP"), design.CAUCHY_MAP),
+    "CAUCHYMAP-LABELS": (
+        "with labels",
+        ("POSTERIOR", *SUPERVISED),
+        design.WITH_LABELS,
+    ),
+}
+"""CauchyMap: its title, what it is compared with, sets that served for its design."""
 PANEL, KNN, FOREST = "mean_accuracy_4", "accuracy:KNN", "accuracy:RFC"
 SPLITS = 10
 
@@ -71,7 +82,7 @@ def complete(table: Scores, methods: Iterable[str], sets: set[str]) -> Scores:
     }
 
 
-def print_ranking(own: str, scores: Scores, where: str) -> None:
+def print_ranking(own: str, title: str, scores: Scores, where: str) -> None:
     """Print ranks and tests of one of ours among the others, if sets are enough."""
     if len(scores) < MIN_SETS:
         return
@@ -79,7 +90,7 @@ def print_ranking(own: str, scores: Scores, where: str) -> None:
     holm = wilcoxon_holm(scores, own).p_values[own]
     pairs = nemenyi(scores).p_values[own]
     head = "method", "mean rank", "accuracy", "wins/losses of ours", "Wilcoxon-Holm"
-    print(f"\n{OURS[own]}, {where}: {len(scores)} sets, ", end="")
+    print(f"\n{title}, {where}: {len(scores)} sets, ", end="")
     print(f"Friedman p = {tests.p_value:.1g}\n")
     print("| " + " | ".join([*head, "Nemenyi"]) + " |")
     print("| --- | --- | --- | --- | --- | --- |")
@@ -113,6 +124,16 @@ def print_against_features(records: list[Record], groups: dict[str, set[str]]) -
             ]
             line = [where, str(len(both[PANEL])), name, *(f"{c:.3f}" for c in cells)]
             print("| " + " | ".join(line) + " |")
+
+
+def print_maps(table: Scores, every: set[str]) -> None:
+    """Print CauchyMap, without and with labels, among the maps it stands beside."""
+    for own, (title, others, used) in MAPS.items():
+        for where, sets in (
+            ("not used for design", every - set(used)),
+            ("all sets", every),
+        ):
+            print_ranking(own, title, complete(table, (own, *others), sets), where)
 
 
 def print_permuted(records: list[Record]) -> None:
@@ -221,9 +242,12 @@ def main() -> None:
         for others in (SUPERVISED, (*SUPERVISED, *OTHERS)):
             for own in ("POSTERIOR", "POSTERIOR-BLEND"):
                 for where, sets in groups.items():
-                    print_ranking(own, complete(table, (own, *others), sets), where)
+                    scores = complete(table, (own, *others), sets)
+                    print_ranking(own, OURS[own], scores, where)
     print("\n## Two coordinates against all features")
     print_against_features(records, groups)
+    print("\n## CauchyMap")
+    print_maps(means(records, PANEL, "honest", SPLITS), every)
     print("\n## Shuffled labels")
     print_permuted(records)
     print("\n## Robustness")
