@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from plotly.offline import get_plotlyjs
 from sklearn.neighbors import KNeighborsClassifier
+from threadpoolctl import threadpool_limits
 
 import patchfold as pf
 from patchfold.comparison.scoring import make_splits
@@ -25,7 +26,8 @@ small_data = pytest.mark.filterwarnings("ignore::patchfold.exceptions.PatchfoldW
 @pytest.fixture(scope="module")
 def found():
     methods = ["isomap-kl", "klap", "isomap", "pca", "tsne"]
-    return pf.compare("iris", methods=methods, n_neighbors=15)
+    with threadpool_limits(1):  # threads of t-SNE wait for each other on a busy machine
+        return pf.compare("iris", methods=methods, n_neighbors=15)
 
 
 def unpacked(page, name):
