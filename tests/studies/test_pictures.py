@@ -261,6 +261,7 @@ def test_the_summary_has_means_of_complete_sets_the_others_first():
     ]
     text = as_markdown(blocks)
     assert "Means over the 5 sets on which" in text
+    assert "Settings of ours were chosen on these: wine." in text
     assert "hits_15 (pictures, equations, sets not used for design)" in text
 
 

@@ -82,9 +82,10 @@ def _means(tables: list[ResultTable], title: str) -> Iterator[Block]:
     first = next(iter(rows.values()))
     methods = [m for m in PAPERS[STUDY].methods if m in first[metrics[0]]]
     yield Heading(title)
-    yield Paragraph(
-        f"Means over the {len(rows)} sets on which every method has every number."
-    )
+    words = f"Means over the {len(rows)} sets on which every method has every number."
+    if tables[0].sets == DESIGN:
+        words += f" Settings of ours were chosen on these: {', '.join(sorted(rows))}."
+    yield Paragraph(words)
     lines = [["method", *metrics]]
     for method in methods:
         means = [f"{_mean(rows, metric, method):.3f}" for metric in metrics]
