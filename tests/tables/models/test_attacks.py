@@ -401,6 +401,13 @@ def one_hot_columns_beyond_the_table(file):
     walk(file.schema)
 
 
+@attack("refused.*decompress to more", base="old posterior")
+def one_row_for_thousands_of_samples(file):
+    rows = file.attributes["_rows"]["content"]["content"]
+    rows["_unique"] = file.add_part("990.npy", np.zeros((1, 50_000)))
+    rows["_group"] = file.add_part("991.npy", np.zeros(6000, np.int8))
+
+
 def sparse_parts(file, count):
     """Add matrices that grow to 60 MB each, and return the node of the first."""
     old_graph(file, data=np.zeros(6 * 10**7, dtype=np.int8))
@@ -503,7 +510,7 @@ def outcomes(tmp_path_factory):
         "seeded": saved(pf.PatchIsomap(random_state=seed).fit(X), path),
     }
     with zipfile.ZipFile(HERE / "model_files_1.zip") as archive:
-        for name in ("elap", "embed_one_hot"):
+        for name in ("elap", "embed_one_hot", "posterior"):
             bases[f"old {name}"] = archive.read(f"{name}.skops")
     for name, (base, change, _) in ATTACKS.items():
         file = ModelFile(bases[base])

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backends.files import check_growth
 from ...estimators.stored.rules import FittedError
 from ...graph.labels import UNLABELLED
 from .schema import objects_in, value_node
@@ -96,6 +97,8 @@ def upgrade(model: Any) -> None:
 def _upgrade_posterior(state: dict[str, Any]) -> dict[str, Any]:
     model, rows = state.pop("_model"), state.pop("_rows")
     labelled, scores = state.pop("_labelled"), model.scores
+    held = rows._unique.nbytes + scores._X.nbytes
+    check_growth(held, rows._group.size * rows._unique[:1].nbytes, "fit it again")
     samples = rows._unique[rows._group]
     codes = np.full(samples.shape[0], UNLABELLED)
     samples[labelled], codes[labelled] = scores._X, scores._codes
