@@ -126,6 +126,8 @@ def test_single_precision_is_kept_and_close(send, make, wine):
     there = make(n_neighbors=30, **params).fit(send(X).float(), y)
     assert there.embedding_.dtype == torch.float32
     assert there.transform(send(X[:9] + 0.1).float()).dtype == torch.float32
+    known = there.transform(send(X[:9]).float())
+    np.testing.assert_array_equal(array(known), array(there.embedding_[:9]))
     angles = subspace_angles(here.embedding_, array(there.embedding_.double()))
     assert angles.max() < 1e-2
 

@@ -176,13 +176,14 @@ class PatchEmbedding(
             shape = (X.shape[0], embedding.shape[1])
             placed = xp.empty(shape, dtype=xp.float64, device=known.device)
             if known.any():
-                placed[known] = links.settle(near.rows(known), here.bring(embedding))
+                known_places = here.give_back(embedding)  # in double precision
+                placed[known] = links.settle(near.rows(known), known_places)
             if not known.all():
                 new = X[~known]
                 linked = links.link(new, near.rows(~known), self.n_jobs)
                 linked = backend_for(embedding).bring(linked)
                 found = solution.place(linked, new, embedding, self.n_jobs)
-                placed[~known] = here.bring(found)
+                placed[~known] = here.give_back(found)
         check_placed(placed)
         return given.give_back(placed)
 
