@@ -33,7 +33,7 @@ def random_objective(decay, n_components, min_distance=0.0):
     R = project(rng.normal(size=(n, n_components)))
     weights = rng.uniform(0.1, 1, pairs.source.size)
     objective = Objective(pairs, weights, DECAYS[decay], 0.4, min_distance)
-    return objective, R, EdgeList(pairs, weights).to_csr().toarray()
+    return objective, R, EdgeList(pairs, weights).graph.toarray()
 
 
 @pytest.mark.parametrize("n_components", [1, 2, 3])

@@ -111,7 +111,7 @@ def test_the_complete_graph_has_every_pair_in_both_directions():
 
 def test_an_edge_list_becomes_a_symmetric_matrix():
     edges = edge_list({(0, 1): 2.0, (1, 3): 0.0, (0, 2): 5.0}, 4)
-    matrix = edges.to_csr()
+    matrix = edges.graph
     assert matrix.toarray().tolist() == [
         [0, 2, 5, 0],
         [2, 0, 0, 0],
@@ -181,7 +181,7 @@ def test_a_sample_without_neighbours_is_a_component():
 
 
 def test_geodesics_walk_along_edges_of_length_zero():
-    graph = edge_list({(0, 1): 0.0, (1, 2): 1.5, (2, 3): 0.0}, 4).to_csr()
+    graph = edge_list({(0, 1): 0.0, (1, 2): 1.5, (2, 3): 0.0}, 4).graph
     assert geodesics(graph).tolist() == [
         [0, 0, 1.5, 1.5],
         [0, 0, 1.5, 1.5],
@@ -231,7 +231,7 @@ def test_a_zero_length_is_a_weight_of_one():
 def test_geodesics_equal_floyd_and_warshall():
     X = np.random.default_rng(4).normal(size=(25, 2))
     lengths = reference.euclidean_lengths(X, 4)
-    graph = edge_list(lengths, 25).to_csr()
+    graph = edge_list(lengths, 25).graph
     expected = reference.geodesics(lengths, 25)
     np.testing.assert_allclose(geodesics(graph), expected, rtol=1e-12)
     some = geodesics(graph, np.array([7, 3]))
@@ -241,7 +241,7 @@ def test_geodesics_equal_floyd_and_warshall():
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
 def test_geodesics_do_not_depend_on_blocks_or_threads(n_jobs, cut_blocks):
     X = np.random.default_rng(5).normal(size=(40, 2))
-    graph = edge_list(reference.euclidean_lengths(X, 5), 40).to_csr()
+    graph = edge_list(reference.euclidean_lengths(X, 5), 40).graph
     whole = geodesics(graph)
     cut_blocks(2_000)
     assert (geodesics(graph, n_jobs=n_jobs) == whole).all()
