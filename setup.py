@@ -11,11 +11,14 @@ setup(
                 for name in (
                     "loops",
                     "call",
-                    "pairs",
-                    "edges",
-                    "vectors",
+                    "neighbors",
                     "search",
-                    "divergence",
+                    "patches",
+                    "dissimilarity",
+                    "directions",
+                    "graph",
+                    "paths",
+                    "eigenvectors",
                     "field",
                 )
             ],

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .backends.arrays import Array, array_namespace
-from .backends.native.edges import mirror_edges
+from .backends.native.graph import mirror_edges
 
 
 @dataclass(frozen=True)

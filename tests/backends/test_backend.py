@@ -47,7 +47,7 @@ def test_a_stage_takes_arrays_as_they_are():
 
 
 STAGES = {
-    "backends.native.edges": ("mirror_edges", "unite_relations"),
+    "backends.native.graph": ("mirror_edges", "unite_relations"),
     "graph.connectivity": ("measure_candidates",),
     "graph.paths": ("by_samples", "geodesics"),
     "graph.weights": ("find_pieces", "laplacian", "median", "scale_both_sides"),

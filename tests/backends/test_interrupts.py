@@ -12,9 +12,9 @@ PROGRAM = """
 import signal, sys, time
 import numpy as np
 import scipy.sparse as sp
-from patchfold.backends.native import loops, vectors as native_vectors
+from patchfold.backends.native import dissimilarity, eigenvectors, graph as native_graph
 from patchfold.backends.threads import map_blocks, wait_for
-from patchfold.backends.native.search import group_samples, search_cells
+from patchfold.backends.native.neighbors import group_samples, search_cells
 
 rng = np.random.default_rng(0)
 
@@ -28,16 +28,16 @@ def paths():
     parts = rng.uniform(size=600_000), places.ravel(), np.arange(0, 600_001, 15)
     graph = sp.csr_array(parts, shape=(40_000, 40_000))
     sources = np.arange(3000)
-    return lambda: loops.shortest_paths(graph, sources)
+    return lambda: native_graph.shortest_paths(graph, sources)
 
 def divergences():
     described = [rng.uniform(size=(2000, m)) for m in (60, 1830, 1830)]
     row, column = rng.integers(0, 2000, (2, 3_000_000))
-    return lambda: loops.kl_of_pairs(described, described, row, column)
+    return lambda: dissimilarity.kl_of_pairs(described, described, row, column)
 
 def vectors():
     block = rng.normal(size=(100_000, 256))
-    return lambda: native_vectors.orthogonalize(block)
+    return lambda: eigenvectors.orthogonalize(block)
 
 def threads():
     return lambda: map_blocks(lambda block: time.sleep(0.2), 200, 0, 2, step=1)

@@ -10,7 +10,7 @@ from helpers.comparing import edges_of
 from scipy.sparse.csgraph import connected_components
 
 import patchfold as pf
-from patchfold.backends.native import edges as native_edges
+from patchfold.backends.native import graph as native_graph
 from patchfold.backends.ranking import nearest_first
 from patchfold.dissimilarity import lengths
 from patchfold.dissimilarity.lengths import compare_pairs
@@ -153,7 +153,7 @@ def test_moments_of_single_precision_are_those_of_double(m):
 def test_a_table_of_pairs_lists_what_sorting_lists(monkeypatch):
     indices = find_neighbors(cloud(), 12).indices
     by_table = edges_of(indices)
-    monkeypatch.setattr(native_edges, "DENSE", 1)
+    monkeypatch.setattr(native_graph, "DENSE", 1)
     by_sorting = edges_of(indices)
     assert by_table.source.tolist() == by_sorting.source.tolist()
     assert by_table.target.tolist() == by_sorting.target.tolist()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .native.loops import is_compiled, pairs_at_once, squared_gaps
+from .native.loops import is_compiled, pairs_at_once
+from .native.neighbors import squared_gaps
 from .threads import map_blocks
 
 

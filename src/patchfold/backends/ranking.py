@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .arrays import Array, array_namespace
-from .native.pairs import keys_of_rows, read_keys
+from .native.neighbors import keys_of_rows, read_keys
 
 TIE_BITS = 40
 """Squared distances that agree to this many binary digits are ties."""

@@ -27,7 +27,7 @@ import sys
 from collections.abc import Callable
 
 from ..backends.arrays import Array, array_namespace, cumulative_sum, eigh, svd_of_rows
-from ..backends.native.pairs import principal_directions, turns_of_pairs
+from ..backends.native.dissimilarity import principal_directions, turns_of_pairs
 from ..backends.threads import fill_blocks
 from ..patches.covariance import TIE_TOLERANCE
 from ..patches.fitting import Patches, identity_like

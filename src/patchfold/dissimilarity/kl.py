@@ -13,8 +13,8 @@ from functools import lru_cache, partial
 import numpy as np
 
 from ..backends.arrays import Array, array_namespace, cholesky
-from ..backends.native.loops import invert_packed
-from ..backends.native.pairs import packed_products
+from ..backends.native.dissimilarity import invert_packed
+from ..backends.native.patches import packed_products
 from ..backends.threads import fill_blocks
 from ..patches.fitting import Patches, check_invertible, identity_like
 

@@ -15,7 +15,7 @@ import numpy as np
 from joblib import parallel_config
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.native.loops import kl_of_pairs
+from ..backends.native.dissimilarity import kl_of_pairs
 from ..patches.fitting import Patches
 from ..records import EdgeValues
 from .curvature import (

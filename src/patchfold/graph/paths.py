@@ -7,8 +7,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from ..backends.backend import on_any_device
-from ..backends.native.edges import reorder
-from ..backends.native.loops import shortest_paths
+from ..backends.native.graph import reorder, shortest_paths
 from ..backends.threads import map_blocks
 
 MANY = 50_000

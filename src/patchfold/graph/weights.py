@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from ..backends.arrays import Array, array_namespace
 from ..backends.backend import on_any_device
-from ..backends.native.edges import label_pieces, subtract_from_degrees, unite_relations
+from ..backends.native.graph import label_pieces, subtract_from_degrees, unite_relations
 from ..exceptions import VanishingWeightsWarning, warn
 from ..records import EdgeList, Pairs
 

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..backends.native.search import GROUP, Groups, NearCells, search_cells
+from ..backends.native.neighbors import GROUP, Groups, NearCells, search_cells
 from ..backends.threads import map_blocks
 from .comparing import ROUNDING
 from .kmeans import nearest_center

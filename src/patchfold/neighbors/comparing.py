@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..backends.native.search import Groups, group_samples, search_cells
+from ..backends.native.neighbors import Groups, group_samples, search_cells
 from ..backends.threads import map_blocks
 
 STEP = 512

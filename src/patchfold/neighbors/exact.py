@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ..backends.distances import Products, squared_distances_to
 from ..backends.native.loops import is_compiled
-from ..backends.native.pairs import all_squared_gaps
+from ..backends.native.neighbors import all_squared_gaps
 from ..backends.ranking import TIE_BITS, first_of_each_row, in_rows, nearest_first
 from ..backends.threads import map_blocks
 from ..records import Neighborhoods

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ..backends.arrays import Array, add_to_diagonals, array_namespace, identity_like
-from ..backends.native.pairs import moments_of_patches
+from ..backends.native.patches import moments_of_patches
 from ..backends.threads import fill_blocks
 from ..exceptions import DegeneratePatchWarning, SingularPatchError, warn
 from .covariance import CovarianceModel, Shapes

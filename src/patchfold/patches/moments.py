@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..backends.native.vectors import WIDTH, multiply
+from ..backends.native.eigenvectors import WIDTH, multiply
 from ..backends.threads import map_blocks
 
 COLUMNS = 256

@@ -20,14 +20,14 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh, eigh_tridiagonal
 
-from ..backends.native.edges import reorder
-from ..backends.native.vectors import (
+from ..backends.native.eigenvectors import (
     WIDTH,
     check_matrix,
     orthogonalize,
     recur,
     sparse_times,
 )
+from ..backends.native.graph import reorder
 from ..backends.threads import map_blocks, tell_part
 from ..graph.paths import cache_order
 

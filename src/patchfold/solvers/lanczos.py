@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
-from ..backends.native.vectors import LENGTH, multiply, symmetric_times, take_out
+from ..backends.native.eigenvectors import LENGTH, multiply, symmetric_times, take_out
 
 ROOM = 40
 """Vectors of a full basis: so many, or three times as many as are wanted. Fewer than

@@ -11,9 +11,9 @@ import pytest
 import scipy.sparse as sp
 from helpers.loops import needs_loops
 
-from patchfold.backends.native import edges as native_edges
+from patchfold.backends.native import graph as native_graph
 from patchfold.backends.native import loops as native
-from patchfold.backends.native.vectors import check_matrix, sparse_times
+from patchfold.backends.native.eigenvectors import check_matrix, sparse_times
 
 pytestmark = needs_loops
 
@@ -240,7 +240,7 @@ def test_far_more_samples_than_relations_are_refused_before_memory_is_taken(loop
 @pytest.mark.parametrize("n", [2**20, 2**30])
 def test_arrays_unite_few_relations_of_many_samples(n):
     row, column = np.array([1, 3, n - 2]), np.array([n - 1, 1, 3])
-    source, target = native_edges.unite_relations(n, row, column)
+    source, target = native_graph.unite_relations(n, row, column)
     np.testing.assert_array_equal(source, [1, 1, 3])
     np.testing.assert_array_equal(target, [3, n - 1, n - 2])
 
@@ -307,7 +307,7 @@ def test_lengths_that_no_path_has_are_refused(length):
     graph = ring()
     graph.data[3] = length
     with pytest.raises(ValueError, match="length"):
-        native.shortest_paths(graph, np.arange(6))
+        native_graph.shortest_paths(graph, np.arange(6))
 
 
 @pytest.mark.parametrize(
@@ -326,8 +326,8 @@ def test_sparse_matrices_that_are_none_are_refused(part, at, value):
     getattr(graph, part)[at] = value
     order = np.arange(6, dtype=np.int32)
     for run in (
-        lambda: native.shortest_paths(graph, np.arange(6)),
-        lambda: native_edges.reorder(graph, order, order),
+        lambda: native_graph.shortest_paths(graph, np.arange(6)),
+        lambda: native_graph.reorder(graph, order, order),
         lambda: check_matrix(graph),
     ):
         with pytest.raises((ValueError, IndexError)):
@@ -339,16 +339,16 @@ def test_an_order_that_names_rows_twice_is_refused():
     graph = sp.csr_array(sp.vstack([graph[:5], sp.csr_array((1, 6))]))
     order[5] = 0
     with pytest.raises(ValueError, match="reorder_rows"):
-        native_edges.reorder(graph, order, order)
+        native_graph.reorder(graph, order, order)
 
 
 def test_relations_out_of_order_are_refused():
     row = np.array([3, 1, 2])
     with pytest.raises(ValueError, match="ascend"):
-        native_edges.unite_relations(50, row, row + 1)
+        native_graph.unite_relations(50, row, row + 1)
 
 
 @pytest.mark.parametrize("indices", [np.array([2**32]), np.array([0.5])])
 def test_indices_do_not_change_with_their_type(indices):
     with pytest.raises(IndexError):
-        native.shortest_paths(ring(), indices)
+        native_graph.shortest_paths(ring(), indices)

@@ -8,10 +8,11 @@ import scipy.sparse as sp
 from helpers.loops import needs_loops
 
 import patchfold as pf
-from patchfold.backends.native import edges as native_edges
-from patchfold.backends.native import loops as native
-from patchfold.backends.native import pairs as native_pairs
-from patchfold.backends.native import vectors as native_vectors
+from patchfold.backends.native import dissimilarity as native_kl
+from patchfold.backends.native import eigenvectors as native_vectors
+from patchfold.backends.native import graph as native_graph
+from patchfold.backends.native import neighbors as native_neighbors
+from patchfold.backends.native import patches as native_patches
 from patchfold.backends.ranking import nearest_first
 from patchfold.dissimilarity.curvature import (
     compare_directions,
@@ -39,9 +40,9 @@ def in_a_ring(rng, n):
 def test_paths(in_arrays):
     graph = sparse_matrix(np.random.default_rng(0))
     sources = np.array([5, 0, 71])
-    found = native.shortest_paths(graph, sources)
+    found = native_graph.shortest_paths(graph, sources)
     in_arrays()
-    np.testing.assert_allclose(found, native.shortest_paths(graph, sources))
+    np.testing.assert_allclose(found, native_graph.shortest_paths(graph, sources))
 
 
 @needs_loops
@@ -95,13 +96,13 @@ def test_kl_of_factored_pairs_is_that_of_arrays(m, n_left, n_right):
 
     left, right = described(n_left), described(n_right)
     i, j = rng.integers(0, 60, (2, 200))
-    found = native.kl_of_pairs(left, right, i, j)
+    found = native_kl.kl_of_pairs(left, right, i, j)
     assert left[1].shape[1] == n_left + 1
     pairs = tuple(part[i] for part in left), tuple(part[j] for part in right)
     np.testing.assert_allclose(found, compare_kl(*pairs), rtol=1e-10, atol=1e-10)
     for place in range(7):  # arrays that end too soon are left to NumPy, which notices
         short = (*right[:place], right[place][:-1], *right[place + 1 :])
-        assert native.kl_of_pairs(left, short, i, j) is None
+        assert native_kl.kl_of_pairs(left, short, i, j) is None
 
 
 @needs_loops
@@ -113,18 +114,18 @@ def test_kl_of_pairs_is_that_of_arrays(m, kind):
     near = rng.integers(0, 60, (60, m + 5))
     described = describe_kl(fit_patches(X, X, near, covariance=kind))
     i, j = rng.integers(0, 60, (2, 200))
-    found = native.kl_of_pairs(described, described, i, j)
+    found = native_kl.kl_of_pairs(described, described, i, j)
     left, right = (tuple(part[at] for part in described) for at in (i, j))
     np.testing.assert_allclose(found, compare_kl(left, right), rtol=1e-9, atol=1e-12)
     assert (found[i == j] == 0).all()
-    assert native.kl_of_pairs(described, described, i[:0], j[:0]).shape == (0,)
+    assert native_kl.kl_of_pairs(described, described, i[:0], j[:0]).shape == (0,)
 
 
 @needs_loops
 def test_what_the_loops_cannot_read_is_left_to_arrays():
     single = tuple(np.ones((3, 2), dtype=np.float32) for _ in range(3))
-    assert native.kl_of_pairs(single, single, np.arange(3), np.arange(3)) is None
-    assert native.invert_packed(np.ones((2, 3), dtype=np.float32)) is None
+    assert native_kl.kl_of_pairs(single, single, np.arange(3), np.arange(3)) is None
+    assert native_kl.invert_packed(np.ones((2, 3), dtype=np.float32)) is None
 
 
 @needs_loops
@@ -135,10 +136,10 @@ def test_squared_gaps(in_arrays, m):
     right[5] = left[3]
     row, column = np.append(rng.integers(0, 20, 50), 3), np.arange(51) % 30
     column[-1] = 5
-    found = native.squared_gaps(left, right, row, column)
+    found = native_neighbors.squared_gaps(left, right, row, column)
     assert found[-1] == 0
     in_arrays()
-    expected = native.squared_gaps(left, right, row, column)
+    expected = native_neighbors.squared_gaps(left, right, row, column)
     np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
@@ -148,7 +149,7 @@ def test_rows_that_are_not_there_are_an_error(in_arrays, compiled):
         in_arrays()
     X = np.ones((4, 3))
     with pytest.raises(IndexError):
-        native.squared_gaps(X, X, np.array([0]), np.array([4]))
+        native_neighbors.squared_gaps(X, X, np.array([0]), np.array([4]))
 
 
 @needs_loops
@@ -160,10 +161,10 @@ def test_inverses(m):
     row, column = np.triu_indices(m)
     packed = np.ascontiguousarray(matrices[:, row, column])
     expected = np.linalg.inv(matrices)[:, row, column] * np.where(row == column, 1, 2)
-    found = native.invert_packed(packed)
+    found = native_kl.invert_packed(packed)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
     packed[4] *= -1
-    assert native.invert_packed(packed) is None
+    assert native_kl.invert_packed(packed) is None
 
 
 def test_matrices_that_are_not_positive_definite_are_inverted_all_the_same():
@@ -263,11 +264,11 @@ def test_gaps_to_all(in_arrays, m):
     rng = np.random.default_rng(m)
     queries, X = rng.normal(size=(5, m)), rng.normal(size=(1030, m))
     X[1027] = queries[3]
-    found = native_pairs.all_squared_gaps(queries, X)
+    found = native_neighbors.all_squared_gaps(queries, X)
     assert found[3, 1027] == 0
     in_arrays()
     np.testing.assert_allclose(
-        found, native_pairs.all_squared_gaps(queries, X), rtol=1e-13
+        found, native_neighbors.all_squared_gaps(queries, X), rtol=1e-13
     )
 
 
@@ -314,9 +315,9 @@ def test_edges_both_ways(in_arrays, part):
     upper = np.triu(rng.uniform(size=(50, 50)) < part, 1)
     edges = 50, *np.nonzero(upper), rng.normal(size=upper.sum())
     edges[3][:2] = 0.0  # zeros are edges
-    found = native_edges.mirror_edges(*edges)
+    found = native_graph.mirror_edges(*edges)
     in_arrays()
-    expected = native_edges.mirror_edges(*edges)
+    expected = native_graph.mirror_edges(*edges)
     for name in ("data", "indices", "indptr"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert found.nnz == 2 * upper.sum()
@@ -330,9 +331,9 @@ def test_relations_are_united(in_arrays, n_neighbors):
     n, rng = 150, np.random.default_rng(7)  # more than two tiles
     column = np.argsort(rng.uniform(size=(n, n)) + 2 * np.eye(n))[:, :n_neighbors]
     relation = n, np.repeat(np.arange(n), n_neighbors), column.ravel()
-    found = native_edges.unite_relations(*relation)
+    found = native_graph.unite_relations(*relation)
     in_arrays()
-    expected = native_edges.unite_relations(*relation)
+    expected = native_graph.unite_relations(*relation)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -349,10 +350,10 @@ def test_laplacians_and_other_orders(in_arrays, part, loops):
     order = rng.permutation(50)
     place = np.argsort(order)
     for _ in range(2):
-        found = native_edges.subtract_from_degrees(weights, degrees)
+        found = native_graph.subtract_from_degrees(weights, degrees)
         np.testing.assert_array_equal(found.toarray(), np.diag(degrees) - table)
         assert found.has_canonical_format
-        turned = native_edges.reorder(weights, order, place)
+        turned = native_graph.reorder(weights, order, place)
         np.testing.assert_array_equal(turned.toarray(), table[order][:, order])
         in_arrays()
 
@@ -368,10 +369,10 @@ def test_uneven_relations_are_united(in_arrays, hub):
     row, column = np.nonzero(table)
     order = np.lexsort([rng.permutation(row.size), row])  # columns in any order
     relation = 150, row[order], column[order]
-    found = native_edges.unite_relations(*relation)
+    found = native_graph.unite_relations(*relation)
     in_arrays()
     expected = np.nonzero(np.triu(table | table.T))
-    for both in (found, native_edges.unite_relations(*relation)):
+    for both in (found, native_graph.unite_relations(*relation)):
         np.testing.assert_array_equal(both, expected)
 
 
@@ -379,9 +380,9 @@ def test_uneven_relations_are_united(in_arrays, hub):
 @pytest.mark.parametrize("n_edges", [0, 30, 80, 400])
 def test_pieces_are_labelled_by_their_smallest_sample(in_arrays, n_edges):
     ends = np.random.default_rng(n_edges).integers(0, 150, size=(2, n_edges))
-    count, labels = native_edges.label_pieces(150, *ends)
+    count, labels = native_graph.label_pieces(150, *ends)
     in_arrays()
-    expected, names = native_edges.label_pieces(150, *ends)
+    expected, names = native_graph.label_pieces(150, *ends)
     assert count == expected == labels.max() + 1
     np.testing.assert_array_equal(labels, names)
     first = np.unique(labels, return_index=True)[1]
@@ -397,7 +398,7 @@ def test_directions_of_small_matrices(m):
     matrices[3], matrices[4], matrices[5] = 0.0, np.eye(m), matrices[17]
     matrices[7] *= 1e250
     matrices[8] *= 1e-250
-    variances, directions = native_pairs.principal_directions(matrices)
+    variances, directions = native_kl.principal_directions(matrices)
     size = np.maximum(variances[:, :1], 1e-300)
     expected = np.linalg.eigvalsh(matrices)[:, ::-1]
     np.testing.assert_allclose(variances / size, expected / size, atol=1e-13)
@@ -411,8 +412,8 @@ def test_directions_of_small_matrices(m):
 
 @needs_loops
 def test_directions_that_the_loops_do_not_find_are_left_to_lapack():
-    assert native_pairs.principal_directions(np.ones((2, 17, 17))) is None
-    assert native_pairs.principal_directions(np.ones((2, 3, 3), np.float32)) is None
+    assert native_kl.principal_directions(np.ones((2, 17, 17))) is None
+    assert native_kl.principal_directions(np.ones((2, 3, 3), np.float32)) is None
 
 
 @pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_loops), False])
@@ -467,7 +468,7 @@ def test_factors_of_patches(in_arrays, covariance, include_center):
 def test_products_of_factors_are_packed_covariances(r, m):
     rng = np.random.default_rng(0)
     factors, noise = rng.normal(size=(9, r, m)), rng.random(9)
-    packed = native_pairs.packed_products(factors, noise)
+    packed = native_patches.packed_products(factors, noise)
     whole = factors.transpose(0, 2, 1) @ factors + noise[:, None, None] * np.eye(m)
     row, column = np.triu_indices(m)
     np.testing.assert_allclose(packed, whole[:, row, column], rtol=1e-13, atol=1e-13)

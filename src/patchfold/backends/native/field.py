@@ -1,4 +1,4 @@
-"""Loops in C of CauchyMap (`field.c`), and arrays in their place; see `_native.py`.
+"""Loops in C of CauchyMap (`field.c`), and arrays in their place; see `loops.py`.
 
 Coordinates are float32 arrays (n, 2). Functions work on a slice of the samples: slices
 run in threads, and sums over a slice do not depend on their number.

@@ -138,15 +138,16 @@ Outcome check_rows(Call *call, const int32_t *pointer, const int32_t *column,
                    Py_ssize_t first, Py_ssize_t last, Py_ssize_t n_entries,
                    Py_ssize_t n_columns);
 
-/* In loops.c, search.c, divergence.c, vectors.c, pairs.c, edges.c, field.c. */
-extern const Loop shortest_paths, invert_packed, squared_gaps;
-extern const Loop search_cells;
-extern const Loop kl_of_pairs, kl_of_factored_pairs;
-extern const Loop check_matrix, sparse_times, recur, orthogonalize, take_out, multiply, symmetric_times;
-extern const Loop moments_of_patches, packed_products, principal_directions,
-    turns_of_pairs, all_squared_gaps, keys_of_rows, read_keys;
+/* In neighbors.c and search.c; patches.c; dissimilarity.c and directions.c; graph.c and
+   paths.c; eigenvectors.c; field.c. */
+extern const Loop squared_gaps, all_squared_gaps, keys_of_rows, read_keys, search_cells;
+extern const Loop moments_of_patches, packed_products;
+extern const Loop invert_packed, kl_of_pairs, kl_of_factored_pairs, principal_directions,
+    turns_of_pairs;
 extern const Loop unite_relations, unite_neighbors, mirror_edges, subtract_from_degrees,
-    reorder_rows, label_pieces;
+    reorder_rows, label_pieces, shortest_paths;
+extern const Loop check_matrix, sparse_times, recur, orthogonalize, take_out, multiply,
+    symmetric_times;
 extern const Loop hash_rows, calibrate, push_by_pairs, spread, gather, move_samples,
     stretch, settle_samples;
 

@@ -4,7 +4,7 @@ Each function says in NumPy or SciPy what it computes; that is what runs without
 compiler, and what the tests hold the C against, to rounding and but for the choice
 among ties. All release Python's lock.
 
-The loops check their arguments themselves, as they declare them (`_loops.h`): types,
+The loops check their arguments themselves, as they declare them (`loops.h`): types,
 that arrays are contiguous, sizes against each other, and the range of indices. What
 does not fit is a ValueError or an IndexError that names the loop and the argument. A
 wrapper passes arrays as they are, made readable by `as_kind` and `parts_of`, and has
@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import dijkstra
 
 try:
     _loops: Any = import_module("._loops", __package__)
@@ -51,85 +50,6 @@ def is_compiled() -> bool:
 def loops() -> Any:
     """Return the loops in C; None where they are not compiled."""
     return _loops
-
-
-def shortest_paths(graph: sp.csr_array, sources: np.ndarray) -> np.ndarray:
-    """Return path lengths (s, n) from the sources; stored zeros are edges."""
-    if not can_read(graph):
-        if graph.nnz < 2**31:  # SciPy 1.13 takes no longer indices
-            places = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
-            graph = sp.csr_array((graph.data, *places), shape=graph.shape)
-        return np.atleast_2d(dijkstra(graph, indices=sources))
-    found = np.empty((sources.size, graph.shape[0]))
-    _loops.shortest_paths(*parts_of(graph), as_kind(sources, np.int32), found)
-    return found
-
-
-def squared_gaps(
-    left: np.ndarray, right: np.ndarray, row: np.ndarray, column: np.ndarray
-) -> np.ndarray:
-    """Return |left[row[e]] - right[column[e]]|² for every e."""
-    if _loops is None or not (is_plain(left) and is_plain(right)):
-        check_places(left.shape[0], row)
-        check_places(right.shape[0], column)
-        gaps = right[column]
-        gaps -= left[row]
-        return np.einsum("ij,ij->i", gaps, gaps)
-    squared = np.empty(row.size)
-    pairs = as_kind(row, np.int64), as_kind(column, np.int64)
-    _loops.squared_gaps(left, right, *pairs, squared)
-    return squared
-
-
-def invert_packed(matrices: np.ndarray) -> np.ndarray | None:
-    """Return inverses of packed positive definite matrices, packed, or None.
-
-    Both (n, m (m + 1) / 2), upper triangles row by row; of the inverses what is off the
-    diagonal is doubled, as `divergences.describe_kl` wants it. None where they must be
-    found otherwise: they are not plain arrays, or not all are positive definite.
-    """
-    if _loops is None or not is_plain(matrices):
-        return None
-    inverses = np.empty_like(matrices)
-    m = int(np.sqrt(2 * matrices.shape[1]))
-    _loops.invert_packed(matrices, inverses, m)
-    return inverses if np.isfinite(inverses).all() else None
-
-
-def kl_of_pairs(
-    left: tuple[Any, ...],
-    right: tuple[Any, ...],
-    row: np.ndarray,
-    column: np.ndarray,
-) -> np.ndarray | None:
-    """Return what `divergences.compare_kl` does of listed pairs; None if it must do it.
-
-    Patches are described in float64, by packed matrices or by factors. They are read
-    where they are: to copy them for every pair is what takes the time of `compare_kl`.
-    """
-    parts = (*left, *right)
-    fit = _fit_together(left) and _fit_together(right) and len(left) == len(right)
-    if _loops is None or not fit or left[0].shape[1] != right[0].shape[1]:
-        return None
-    if len(left) == 3 and left[1].shape[1] != right[1].shape[1]:  # one is diagonal
-        return None
-    values = np.empty(row.size)
-    pairs = as_kind(row, np.int64), as_kind(column, np.int64)
-    compare = _loops.kl_of_pairs if len(left) == 3 else _loops.kl_of_factored_pairs
-    compare(*parts, *pairs, values)
-    return values
-
-
-def _fit_together(description: tuple[Any, ...]) -> bool:
-    """Say whether arrays are patches as KL describes them."""
-    if not all(map(is_plain, description)) or description[0].ndim != 2:
-        return False
-    n, m = description[0].shape
-    rank = description[1].shape[1] if description[1].ndim > 1 else 0
-    shapes = [part.shape for part in description[1:]]
-    if len(description) == 3:
-        return rank in (m, m * (m + 1) // 2) and shapes == [(n, rank)] * 2
-    return shapes == [(n, rank, m), (n, rank, rank), (n,), (n,), (n,), (n,)]
 
 
 def can_read(matrix: sp.csr_array) -> bool:

@@ -1,4 +1,4 @@
-/* The nearest samples in cells; see loops.h and search.py. */
+/* The nearest samples in cells; see loops.h and neighbors.py. */
 
 #include "loops.h"
 

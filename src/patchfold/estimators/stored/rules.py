@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from ...backends.native.edges import mirror_edges
+from ...backends.native.graph import mirror_edges
 
 Sizes = dict[str, int]
 

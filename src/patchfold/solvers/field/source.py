@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...backends.distances import squared_distances
-from ...backends.native.edges import reorder
+from ...backends.native.graph import reorder
 from ...dissimilarity.lengths import compare_pairs
 from ...dissimilarity.table import describe_patches, get_dissimilarity
 from ...graph.precomputed import edges_from_matrix, links_from_matrix

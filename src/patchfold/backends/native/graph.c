@@ -1,4 +1,4 @@
-/* Loops over the edges of a graph; see loops.h and edges.py. */
+/* Loops over the edges of a graph; see loops.h and graph.py. */
 
 #include "loops.h"
 

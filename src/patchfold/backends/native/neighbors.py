@@ -1,6 +1,6 @@
-"""Samples in cells, and the search for the nearest of them (`search.c`).
+"""Distances, samples in cells, and the nearest of them (`neighbors.c`, `search.c`).
 
-See `_native.py`.
+See `loops.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .loops import aligned, as_kind, loops
+from .loops import aligned, as_kind, check_places, is_plain, loops
 
 GROUP = 16
 """Samples that the search in cells compares at once."""
@@ -188,3 +188,62 @@ def _squared_to(queries: np.ndarray, points: np.ndarray) -> np.ndarray:
             gap = (ours[:, None] - theirs).astype(np.float32)
             squared += gap * gap
     return squared
+
+
+def squared_gaps(
+    left: np.ndarray, right: np.ndarray, row: np.ndarray, column: np.ndarray
+) -> np.ndarray:
+    """Return |left[row[e]] - right[column[e]]|² for every e."""
+    if loops() is None or not (is_plain(left) and is_plain(right)):
+        check_places(left.shape[0], row)
+        check_places(right.shape[0], column)
+        gaps = right[column]
+        gaps -= left[row]
+        return np.einsum("ij,ij->i", gaps, gaps)
+    squared = np.empty(row.size)
+    pairs = as_kind(row, np.int64), as_kind(column, np.int64)
+    loops().squared_gaps(left, right, *pairs, squared)
+    return squared
+
+
+def all_squared_gaps(queries: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Return |queries[i] - X[j]|² for all pairs, (q, n), feature by feature."""
+    features = np.ascontiguousarray(X.T)
+    if loops() is None or features.dtype != np.float64 or not is_plain(queries):
+        squared = np.zeros((queries.shape[0], X.shape[0]))
+        for ours, theirs in zip(queries.T, features, strict=True):
+            gap = ours[:, None] - theirs
+            gap *= gap
+            squared += gap
+        return squared
+    squared = np.empty((queries.shape[0], X.shape[0]))
+    loops().all_squared_gaps(queries, features, squared)
+    return squared
+
+
+def keys_of_rows(numbers: np.ndarray, dropped: int, bits: int) -> np.ndarray | None:
+    """Return `ranking.tie_keys` of numbers >= 0, each with its place in the row below.
+
+    Keys lose their last `dropped` binary digits, places take `bits`. None if arrays
+    must do it.
+    """
+    if loops() is None or not is_plain(numbers):
+        return None
+    keys = np.empty(numbers.shape, np.uint64)
+    loops().keys_of_rows(numbers, keys, dropped, bits)
+    return keys
+
+
+def read_keys(
+    keys: np.ndarray, numbers: np.ndarray, count: int, bits: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and numbers of the first `count` sorted keys of each row."""
+    if count > keys.shape[1]:
+        raise IndexError(f"{count} of {keys.shape[1]} keys in a row")
+    if loops() is None or not is_plain(numbers):
+        places = (keys[:, :count] & np.uint64((1 << bits) - 1)).view(np.int64)
+        return places, np.take_along_axis(numbers, places, axis=1)
+    places = np.empty((keys.shape[0], count), np.int64)
+    found = np.empty(places.shape)
+    loops().read_keys(keys, numbers, places, found, bits)
+    return places, found

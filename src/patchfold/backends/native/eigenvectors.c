@@ -1,4 +1,4 @@
-/* Loops of the eigensolvers over a few vectors; see loops.h and vectors.py. */
+/* Loops of the eigensolvers over a few vectors; see loops.h and eigenvectors.py. */
 
 #include "loops.h"
 

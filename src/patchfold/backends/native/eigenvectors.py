@@ -1,4 +1,6 @@
-"""The eigensolvers' loops over a few vectors (`vectors.c`); see `_native.py`.
+"""The eigensolvers' loops over a few vectors (`eigenvectors.c`).
+
+See `loops.py`.
 
 None of them is BLAS: its threads go on spinning for milliseconds after a product that
 they shared, and ours, which come next, wait for the cores.

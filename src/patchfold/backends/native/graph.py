@@ -1,13 +1,16 @@
-"""Loops in C over the edges of a graph (`edges.c`), and arrays; see `_native.py`."""
+"""Edges, matrices, pieces and paths of a graph (`graph.c`, `paths.c`).
+
+See `loops.py`.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, dijkstra
 
 from ..backend import on_any_device
-from .loops import as_kind, check_places, loops, parts_of
+from .loops import as_kind, can_read, check_places, loops, parts_of
 
 
 @on_any_device
@@ -137,3 +140,15 @@ def label_pieces(
     labels = np.empty(n, np.int32)
     edges = as_kind(source, np.int64), as_kind(target, np.int64)
     return loops().label_pieces(*edges, labels), labels
+
+
+def shortest_paths(graph: sp.csr_array, sources: np.ndarray) -> np.ndarray:
+    """Return path lengths (s, n) from the sources; stored zeros are edges."""
+    if not can_read(graph):
+        if graph.nnz < 2**31:  # SciPy 1.13 takes no longer indices
+            places = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
+            graph = sp.csr_array((graph.data, *places), shape=graph.shape)
+        return np.atleast_2d(dijkstra(graph, indices=sources))
+    found = np.empty((sources.size, graph.shape[0]))
+    loops().shortest_paths(*parts_of(graph), as_kind(sources, np.int32), found)
+    return found

@@ -1,4 +1,5 @@
-/* KL of listed pairs of patches, without a copy of them; see loops.h and loops.py. */
+/* Inverses of packed matrices, and KL of listed pairs of patches without a copy of
+   them; see loops.h and dissimilarity.py. */
 
 #include "loops.h"
 
@@ -11,7 +12,79 @@ INLINE double quarter(double value)
     return value > 0 || isnan(value) ? value / 4 : 0.0;
 }
 
-/* ---- Matrices, packed --------------------------------------------------------------- */
+/* ---- Inverses of many small symmetric matrices, eight side by side ---------------- */
+
+/* Upper triangles, row after row, are overwritten by those of the inverses, with what
+   is off the diagonal doubled. A = UᵀU, then V = U⁻¹, then VVᵀ. A matrix that is not
+   positive definite ends in NaN. */
+EVERY_PROCESSOR
+static void invert_eight(Doubles *a, Py_ssize_t m)
+{
+#define AT(i, j) a[(i) * (2 * m - (i) - 1) / 2 + (j)]
+    for (Py_ssize_t i = 0; i < m; i++) {
+        Doubles pivot = AT(i, i);
+        for (int l = 0; l < N_DOUBLES; l++)
+            pivot[l] = pivot[l] > 0 ? 1 / sqrt(pivot[l]) : NAN;
+        for (Py_ssize_t j = i; j < m; j++)
+            AT(i, j) *= pivot;
+        for (Py_ssize_t k = i + 1; k < m; k++) {
+            Doubles factor = AT(i, k);
+            for (Py_ssize_t j = k; j < m; j++)
+                AT(k, j) -= factor * AT(i, j);
+        }
+        AT(i, i) = pivot; /* of V already */
+    }
+    for (Py_ssize_t j = 1; j < m; j++)
+        for (Py_ssize_t i = 0; i < j; i++) {
+            /* Row i is V up to here; column j is U from here down. */
+            Doubles sum = {0};
+            for (Py_ssize_t k = i; k < j; k++)
+                sum += AT(i, k) * AT(k, j);
+            AT(i, j) = -sum * AT(j, j);
+        }
+    for (Py_ssize_t i = 0; i < m; i++)
+        for (Py_ssize_t j = i; j < m; j++) {
+            Doubles sum = {0};
+            for (Py_ssize_t k = j; k < m; k++)
+                sum += AT(i, k) * AT(j, k);
+            AT(i, j) = i == j ? sum : 2 * sum;
+        }
+#undef AT
+}
+
+static Outcome invert_all(Call *call)
+{
+    Py_ssize_t n = SIZE('n'), m = SIZE('m'), packed = SIZE('p');
+    const double *in = call->at[0];
+    double *out = call->at[1];
+    Doubles *eight = scratch(call, packed, 1, sizeof(Doubles));
+    if (!is_packed(packed, m))
+        return refuse(call, BAD_VALUE, "matrices are not packed triangles of size m");
+    if (eight == NULL)
+        return NO_MEMORY;
+    for (Py_ssize_t first = 0; first < n; first += N_DOUBLES) {
+        if (is_interrupted(call))
+            return INTERRUPTED;
+        for (int l = 0; l < N_DOUBLES; l++) {
+            Py_ssize_t one = first + l < n ? first + l : n - 1;
+            for (Py_ssize_t k = 0; k < packed; k++)
+                eight[k][l] = in[one * packed + k];
+        }
+        invert_eight(eight, m);
+        for (int l = 0; l < N_DOUBLES && first + l < n; l++)
+            for (Py_ssize_t k = 0; k < packed; k++)
+                out[(first + l) * packed + k] = eight[k][l];
+    }
+    return DONE;
+}
+
+const Loop invert_packed = {
+    "invert_packed",
+    "matrices:d(n,p) inverses:D(n,p) m:#m",
+    invert_all,
+};
+
+/* ---- KL of packed matrices --------------------------------------------------------- */
 
 EVERY_PROCESSOR
 static void kl_pairs(const double *mean_l, const double *cov_l, const double *inv_l,
@@ -81,7 +154,7 @@ const Loop kl_of_pairs = {
     kl_packed,
 };
 
-/* ---- Factors ------------------------------------------------------------------------ */
+/* ---- KL of factors ------------------------------------------------------------------ */
 
 /* Σ = FᵀF + εI of m features, where F has p rows, and L⁻¹ is p x p: LLᵀ = εI + FFᵀ. */
 typedef struct {

@@ -1,0 +1,124 @@
+"""Inverses, KL and principal directions of patches (`dissimilarity.c`, `directions.c`).
+
+See `loops.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .loops import aligned, as_kind, is_plain, loops
+
+SMALL = 16
+"""Matrices up to this size are solved eight at a time."""
+
+LANES = 32
+"""Patches whose directions are compared with those of another one at once."""
+
+
+def invert_packed(matrices: np.ndarray) -> np.ndarray | None:
+    """Return inverses of packed positive definite matrices, packed, or None.
+
+    Both (n, m (m + 1) / 2), upper triangles row by row; of the inverses what is off the
+    diagonal is doubled, as `kl.describe_kl` wants it. None where they must be
+    found otherwise: they are not plain arrays, or not all are positive definite.
+    """
+    if loops() is None or not is_plain(matrices):
+        return None
+    inverses = np.empty_like(matrices)
+    m = int(np.sqrt(2 * matrices.shape[1]))
+    loops().invert_packed(matrices, inverses, m)
+    return inverses if np.isfinite(inverses).all() else None
+
+
+def kl_of_pairs(
+    left: tuple[Any, ...],
+    right: tuple[Any, ...],
+    row: np.ndarray,
+    column: np.ndarray,
+) -> np.ndarray | None:
+    """Return what `kl.compare_kl` does of listed pairs; None if it must do it.
+
+    Patches are described in float64, by packed matrices or by factors. They are read
+    where they are: to copy them for every pair is what takes the time of `compare_kl`.
+    """
+    parts = (*left, *right)
+    fit = _fit_together(left) and _fit_together(right) and len(left) == len(right)
+    if loops() is None or not fit or left[0].shape[1] != right[0].shape[1]:
+        return None
+    if len(left) == 3 and left[1].shape[1] != right[1].shape[1]:  # one is diagonal
+        return None
+    values = np.empty(row.size)
+    pairs = as_kind(row, np.int64), as_kind(column, np.int64)
+    compare = loops().kl_of_pairs if len(left) == 3 else loops().kl_of_factored_pairs
+    compare(*parts, *pairs, values)
+    return values
+
+
+def _fit_together(description: tuple[Any, ...]) -> bool:
+    """Say whether arrays are patches as KL describes them."""
+    if not all(map(is_plain, description)) or description[0].ndim != 2:
+        return False
+    n, m = description[0].shape
+    rank = description[1].shape[1] if description[1].ndim > 1 else 0
+    shapes = [part.shape for part in description[1:]]
+    if len(description) == 3:
+        return rank in (m, m * (m + 1) // 2) and shapes == [(n, rank)] * 2
+    return shapes == [(n, rank, m), (n, rank, rank), (n,), (n,), (n,), (n,)]
+
+
+def principal_directions(matrices: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return eigenvalues (n, m), descending, and eigenvectors as rows (n, m, m).
+
+    Of small matrices; None where LAPACK must find them.
+    """
+    if loops() is None or not is_plain(matrices) or matrices.shape[-1] > SMALL:
+        return None
+    variances, directions = np.empty(matrices.shape[:2]), np.empty(matrices.shape)
+    found = loops().principal_directions(matrices, variances, directions)
+    return (variances, directions) if found else None
+
+
+def turns_of_pairs(
+    left: tuple[Any, ...], right: tuple[Any, ...], near: float
+) -> Callable[..., None] | None:
+    """Make ready to do what `curvature.compare_directions` does, of many listed pairs.
+
+    Parameters
+    ----------
+    left, right : (directions, which of them count)
+        Patches, as `curvature.describe_directions` returns them.
+    near : float
+        Angles with a larger cosine are measured by their chord.
+
+    Returns
+    -------
+    callable or None
+        Takes places in both and three arrays, and writes the mean curvature, the
+        smallest and the sum of the largest there; fast where places ascend and are
+        dense. None if arrays must do it.
+    """
+    parts = *left, *right
+    if loops() is None or any(
+        not isinstance(part, np.ndarray) or part.dtype != np.float64 for part in parts
+    ):
+        return None
+    plain = [as_kind(part, np.float64) for part in parts]
+    sides = [_side_by_side(part) for part in plain[2:]]
+
+    def write(row: np.ndarray, column: np.ndarray, *out: np.ndarray) -> None:
+        pairs = as_kind(row, np.int64), as_kind(column, np.int64)
+        loops().turns_of_pairs(*plain, *sides, *pairs, *out, near)
+
+    return write
+
+
+def _side_by_side(rows: np.ndarray) -> np.ndarray:
+    """Return arrays in groups of `LANES`, number by number; zeros fill the last."""
+    flat = rows.reshape(rows.shape[0], -1)
+    filled = np.zeros((-(-flat.shape[0] // LANES) * LANES, flat.shape[1]))
+    filled[: flat.shape[0]] = flat
+    return aligned(filled.reshape(-1, LANES, flat.shape[1]).transpose(0, 2, 1))
