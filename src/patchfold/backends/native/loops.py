@@ -1,8 +1,9 @@
-"""Inner loops in C (`loops.c`), and arrays in their place where they are not compiled.
+"""The loops in C: their table, and what the wrappers of all stages share.
 
-Each function says in NumPy or SciPy what it computes; that is what runs without a
-compiler, and what the tests hold the C against, to rounding and but for the choice
-among ties. All release Python's lock.
+`neighbors.py`, `patches.py`, `dissimilarity.py`, `graph.py`, `eigenvectors.py` and
+`field.py` call them. Every loop has a twin in NumPy or SciPy (`TWINS`): it runs where
+nothing is compiled. `tests/backends/test_native_twins.py` compares both, to rounding
+and but for the choice among ties. All loops release Python's lock.
 
 The loops check their arguments themselves, as they declare them (`loops.h`): types,
 that arrays are contiguous, sizes against each other, and the range of indices. What
@@ -29,6 +30,45 @@ LAYOUT = 18
 
 if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
     _loops = None
+
+TWINS = {
+    "squared_gaps": "backends.native.neighbors.squared_gaps",
+    "all_squared_gaps": "backends.native.neighbors.all_squared_gaps",
+    "keys_of_rows": "backends.ranking.tie_keys",
+    "read_keys": "backends.native.neighbors.read_keys",
+    "search_cells": "backends.native.neighbors.search_cells",
+    "moments_of_patches": "patches.fitting.fit_patches",
+    "packed_products": "dissimilarity.kl.describe_kl",
+    "invert_packed": "dissimilarity.kl.describe_kl",
+    "kl_of_pairs": "dissimilarity.kl.compare_kl",
+    "kl_of_factored_pairs": "dissimilarity.kl.compare_kl",
+    "principal_directions": "dissimilarity.curvature.describe_directions",
+    "turns_of_pairs": "dissimilarity.curvature.compare_directions",
+    "unite_relations": "backends.native.graph.unite_relations",
+    "unite_neighbors": "backends.native.graph.unite_relations",
+    "mirror_edges": "backends.native.graph.mirror_edges",
+    "subtract_from_degrees": "backends.native.graph.subtract_from_degrees",
+    "reorder_rows": "backends.native.graph.reorder",
+    "label_pieces": "backends.native.graph.label_pieces",
+    "shortest_paths": "backends.native.graph.shortest_paths",
+    "check_matrix": "backends.native.eigenvectors.sparse_times",
+    "sparse_times": "backends.native.eigenvectors.sparse_times",
+    "recur": "backends.native.eigenvectors.recur",
+    "orthogonalize": "backends.native.eigenvectors.orthogonalize",
+    "take_out": "backends.native.eigenvectors.take_out",
+    "multiply": "backends.native.eigenvectors.multiply",
+    "symmetric_times": "backends.native.eigenvectors.symmetric_times",
+    "hash_rows": "backends.native.field.hash_rows",
+    "calibrate": "backends.native.field.calibrate",
+    "push_by_pairs": "backends.native.field.push_by_pairs",
+    "spread": "backends.native.field.spread",
+    "gather": "backends.native.field.gather",
+    "move_samples": "backends.native.field.move_samples",
+    "stretch": "backends.native.field.stretch",
+    "settle_samples": "backends.native.field.settle_samples",
+}
+"""Every loop, and the function of the package that does the same with arrays: a wrapper
+itself, or what its caller runs where the wrapper returns None."""
 
 PAIRS = 4096
 """Listed pairs that loops work on in one go, at least."""
