@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from loops import needs_loops
+from helpers.loops import needs_loops
 
 import patchfold
 from patchfold.backends.native import eigenvectors, field, graph, loops, neighbors
@@ -76,7 +76,8 @@ def directions():
 def cells():
     X, label = normal(N, 3), integers(4, N)
     groups = neighbors.group_samples(X, label, normal(4, 3))
-    return [np.sort(part, axis=1) for part in neighbors.search_cells(groups, X, 2, 5)]
+    near, squared, beyond = neighbors.search_cells(groups, X, 2, 5)
+    return np.sort(near, axis=1), np.sort(squared, axis=1), beyond
 
 
 def product():
