@@ -91,7 +91,7 @@ def as_numbers(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 
     taken = frame[names]
     plain = np.array([is_plain(kind) for kind in taken.dtypes], dtype=bool)
-    block = as_block(taken.loc[:, plain])
+    block = as_block(taken if plain.all() else taken.loc[:, plain])
     values = np.empty(taken.shape)
     values[:, plain] = block.values
     faults = ~plain

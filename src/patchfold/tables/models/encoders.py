@@ -10,6 +10,7 @@ also read by other versions of scikit-learn than the one that wrote them.
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -69,6 +70,41 @@ LEFT_OUT = "sklearn.compose._column_transformer._RemainderColsList"
 from the others, so no attribute is read of it."""
 
 
+def pack(model: Any) -> Any:
+    """Return a fitted model to write: of encoders only what is read again.
+
+    Names and places of columns become one text in JSON. In a list of them, skops would
+    write a node of the schema for each, and take longer for 100,000 than a fit.
+    """
+    kind = f"{type(model).__module__}.{type(model).__qualname__}"
+    if kind not in ENCODERS:
+        return model
+    packed = object.__new__(type(model))
+    state = {key: vars(model)[key] for key in vars(model) if key in ENCODERS[kind]}
+    if isinstance(model, Pipeline):
+        state["steps"] = [(name, pack(step)) for name, step in model.steps]
+    if "transformers_" in state:
+        state["transformers_"] = [
+            (name, pack(part), _packed(columns))
+            for name, part, columns in model.transformers_
+        ]
+    if "feature_names_in_" in state:
+        state["feature_names_in_"] = _packed(model.feature_names_in_.tolist())
+    vars(packed).update(state)
+    return packed
+
+
+def _packed(columns: Any) -> Any:
+    """Return names or places as text; anything else as it is."""
+    if isinstance(columns, list) and {type(c) for c in columns} <= {str, int}:
+        return json.dumps(columns)
+    return columns
+
+
+def _unpacked(columns: Any) -> Any:
+    return json.loads(columns) if type(columns) is str else columns
+
+
 def remake(encoder: Any) -> Any:
     """Return an encoder that knows what the given one learned.
 
@@ -93,6 +129,9 @@ def remake(encoder: Any) -> Any:
         return encoder
     name = type(encoder).__name__
     try:
+        names = vars(encoder).get("feature_names_in_")
+        if type(names) is str:
+            encoder.feature_names_in_ = np.array(_unpacked(names), dtype=object)
         made = make(encoder)
         with np.errstate(all="ignore"):
             if not np.isfinite(_largest(made, LARGEST)):
@@ -303,6 +342,9 @@ def _table(row: dict[Any, Any]) -> Any:
         return np.array([list(row.values())], dtype=object)
     import pandas as pd
 
+    values = list(row.values())
+    if all(type(value) is float for value in values):  # one block of all columns
+        return pd.DataFrame(np.array([values]), columns=list(row))
     return pd.DataFrame({name: [value] for name, value in row.items()})
 
 
@@ -318,6 +360,7 @@ def _parts(encoder: ColumnTransformer) -> list[tuple[str, Any, list[Any]]]:
         name, transformer, columns = part
         if name == "remainder":
             continue
+        columns = _unpacked(columns)
         listed = isinstance(columns, list) and {type(c) for c in columns} <= {str, int}
         if type(name) is not str or not listed or not hasattr(transformer, "transform"):
             raise FittedError(

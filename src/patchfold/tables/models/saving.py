@@ -26,7 +26,7 @@ from ...backends.version import __version__
 from ...estimators.stored.model import FITTED, StoredModel, saving
 from ...estimators.stored.rules import FittedError
 from .archive import read_parts
-from .encoders import ENCODERS, LEFT_OUT, remake
+from .encoders import ENCODERS, LEFT_OUT, pack, remake
 from .format_1 import OLD_ATTRIBUTES, OLD_NAMES, RECORD_ATTRIBUTES, mark_stages, upgrade
 from .schema import Cleaner, Node, objects_in, value_node
 
@@ -90,7 +90,7 @@ def save_model(model: Any, path: str | os.PathLike[str], **about: Any) -> None:
     True
     """
     with saving():
-        parts = read_parts(_skops().dumps(model))
+        parts = read_parts(_skops().dumps(pack(model)))
     schema = json.loads(parts.pop(_SCHEMA))
     cleaner = Cleaner(parts, _classes(FORMAT, ()), {})
     note = {"format": FORMAT, "version": __version__, **about}
