@@ -496,3 +496,13 @@ def test_of_many_samples_the_closest_pairs_are_found_from_both_sides(
             np.array(nearly)[:, apart], np.array(exact)[:, apart]
         )
         np.testing.assert_array_equal(labels[np.array(nearly)], labels[np.array(exact)])
+
+
+@pytest.mark.parametrize("n_edges", [0, 30, 80, 400])
+def test_pieces_are_labelled_by_their_smallest_sample(n_edges):
+    ends = np.random.default_rng(n_edges).integers(0, 150, size=(2, n_edges))
+    count, labels = find_pieces(150, *ends)
+    assert count == labels.max() + 1
+    assert (labels[ends[0]] == labels[ends[1]]).all()
+    first = np.unique(labels, return_index=True)[1]
+    assert (np.diff(first) > 0).all()

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from ..backends.arrays import Array, array_namespace
 from ..backends.backend import on_any_device
-from ..backends.native.graph import label_pieces, subtract_from_degrees, unite_relations
+from ..backends.native.graph import unite_relations
+from ..backends.native.loops import check_places
 from ..exceptions import VanishingWeightsWarning, warn
 from ..records import EdgeList, Pairs
 
@@ -73,7 +75,12 @@ def find_pieces(n: int, source: Array, target: Array) -> tuple[int, Array]:
     >>> count, labels.tolist()
     (2, [0, 0, 0, 1])
     """
-    return label_pieces(n, source, target)
+    check_places(n, source, target)
+    degree = np.bincount(source, minlength=n) + np.bincount(target, minlength=n)
+    if n and 2 * degree.min() >= n - 1:  # a piece of n/2 samples has no such degree
+        return 1, np.zeros(n, dtype=np.int32)
+    graph = sp.coo_array((np.ones(source.size), (source, target)), shape=(n, n))
+    return connected_components(graph, directed=False)
 
 
 def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[Array, float]:
@@ -180,4 +187,4 @@ def laplacian(weights: Any) -> tuple[Any, Array]:
         matrix = -weights
         np.fill_diagonal(matrix, degrees - weights.diagonal())
         return matrix, degrees
-    return subtract_from_degrees(weights.tocsr(), degrees), degrees
+    return (sp.diags_array(degrees) - weights).tocsr(), degrees

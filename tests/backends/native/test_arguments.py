@@ -31,7 +31,6 @@ SIZES = {
     "sparse_times": {"w": 8, "s": 1, "t": 4},
     "recur": {"w": 8, "s": 1, "t": 4},
     "mirror_edges": {"e": 4, "f": 8},
-    "subtract_from_degrees": {"e": 4, "f": 9},
     "keys_of_rows": {"d": 20, "b": 20},
     "read_keys": {"b": 20, "k": 3},
     "unite_relations": {"f": 6},

@@ -340,20 +340,12 @@ def test_relations_are_united(in_arrays, n_neighbors):
 
 @needs_loops
 @pytest.mark.parametrize("part", [0.0, 0.1, 0.9])
-@pytest.mark.parametrize("loops", [False, True])
-def test_laplacians_and_other_orders(in_arrays, part, loops):
+def test_other_orders(in_arrays, part):
     rng = np.random.default_rng(8)
     table = rng.uniform(size=(50, 50)) * (rng.uniform(size=(50, 50)) < part)
-    table += table.T
-    np.fill_diagonal(table, 2.0 if loops else 0.0)
-    weights, degrees = sp.csr_array(table), table.sum(axis=1)
     order = rng.permutation(50)
-    place = np.argsort(order)
     for _ in range(2):
-        found = native_graph.subtract_from_degrees(weights, degrees)
-        np.testing.assert_array_equal(found.toarray(), np.diag(degrees) - table)
-        assert found.has_canonical_format
-        turned = native_graph.reorder(weights, order, place)
+        turned = native_graph.reorder(sp.csr_array(table), order, np.argsort(order))
         np.testing.assert_array_equal(turned.toarray(), table[order][:, order])
         in_arrays()
 
@@ -374,19 +366,6 @@ def test_uneven_relations_are_united(in_arrays, hub):
     expected = np.nonzero(np.triu(table | table.T))
     for both in (found, native_graph.unite_relations(*relation)):
         np.testing.assert_array_equal(both, expected)
-
-
-@needs_loops
-@pytest.mark.parametrize("n_edges", [0, 30, 80, 400])
-def test_pieces_are_labelled_by_their_smallest_sample(in_arrays, n_edges):
-    ends = np.random.default_rng(n_edges).integers(0, 150, size=(2, n_edges))
-    count, labels = native_graph.label_pieces(150, *ends)
-    in_arrays()
-    expected, names = native_graph.label_pieces(150, *ends)
-    assert count == expected == labels.max() + 1
-    np.testing.assert_array_equal(labels, names)
-    first = np.unique(labels, return_index=True)[1]
-    assert (np.diff(first) > 0).all()
 
 
 @needs_loops

@@ -171,13 +171,9 @@ CASES = {
     "mirror_edges": lambda: parts_of(
         graph.mirror_edges(*edges(), np.arange(1.0, 1 + edges()[1].size))
     ),
-    "subtract_from_degrees": lambda: parts_of(
-        graph.subtract_from_degrees(matrix(), matrix().sum(axis=1))
-    ),
     "reorder_rows": lambda: parts_of(
         graph.reorder(matrix(), np.arange(N)[::-1], np.arange(N)[::-1])
     ),
-    "label_pieces": lambda: graph.label_pieces(N, *integers(N, 2, 40)),
     "shortest_paths": lambda: graph.shortest_paths(matrix(), np.array([3, 40])),
     "check_matrix": product,
     "sparse_times": product,

@@ -221,45 +221,7 @@ const Loop mirror_edges = {
     mirror,
 };
 
-/* ---- Matrices of a graph ------------------------------------------------------------ */
-
-/* D - W of a sparse matrix, rows ascending: what is on the diagonal of W is taken off the
-   degree. There is room for one entry more in every row. */
-static Outcome subtract(Call *call)
-{
-    const int32_t *start = call->at[0], *j = call->at[1];
-    const double *weight = call->at[2], *degree = call->at[3];
-    int32_t *starts = call->at[4], *place = call->at[5], count = 0;
-    double *value = call->at[6];
-    Py_ssize_t n = SIZE('n');
-    Outcome outcome = check_rows(call, start, j, 0, n, SIZE('e'), n);
-    if (outcome != DONE)
-        return outcome;
-    if (SIZE('f') < SIZE('e') + n || SIZE('f') > INT32_MAX)
-        return refuse(call, BAD_VALUE, "to_column has no room for one more in every row");
-    for (Py_ssize_t i = 0; i < n; i++) {
-        int32_t e = start[i], end = start[i + 1];
-        starts[i] = count;
-        for (; e < end && j[e] < i; e++, count++)
-            place[count] = j[e], value[count] = -weight[e];
-        place[count] = (int32_t)i, value[count] = degree[i];
-        for (; e < end && j[e] == i; e++)
-            value[count] -= weight[e];
-        for (count++; e < end; e++, count++)
-            place[count] = j[e], value[count] = -weight[e];
-    }
-    starts[n] = count;
-    call->result = count;
-    return DONE;
-}
-
-/* Returns how many entries there are. */
-const Loop subtract_from_degrees = {
-    "subtract_from_degrees",
-    "pointer:i(n+1) column:i(e) data:d(e) degrees:d(n) to_pointer:I(n+1) to_column:I(f) "
-    "to_data:D(f)",
-    subtract,
-};
+/* ---- Other orders of the samples ---------------------------------------------------- */
 
 /* A sparse matrix with its rows in an order, and its columns where `place` says. */
 static Outcome reorder(Call *call)
@@ -289,54 +251,4 @@ const Loop reorder_rows = {
     "pointer:i(n+1) column:i(e) data:d(e) order:i(r)<n place:i(c)<c to_pointer:I(r+1) "
     "to_column:I(f) to_data:D(f)",
     reorder,
-};
-
-/* ---- Connected pieces --------------------------------------------------------------- */
-
-/* The smallest known sample of a piece, from any: each points to one that is smaller, or
-   is itself the smallest, so the way ends. What was passed points further down afterwards. */
-INLINE int64_t first_of(int64_t *smaller, int64_t i)
-{
-    while (smaller[i] != i) {
-        smaller[i] = smaller[smaller[i]];
-        i = smaller[i];
-    }
-    return i;
-}
-
-/* Number the pieces by their smallest samples; returns how many there are. */
-static int64_t number_pieces(const int64_t *smaller, int32_t *labels, Py_ssize_t n)
-{
-    int64_t count = 0;
-    for (Py_ssize_t i = 0; i < n; i++)
-        labels[i] = smaller[i] == i ? (int32_t)count++ : labels[smaller[i]];
-    return count;
-}
-
-static Outcome find_pieces(Call *call)
-{
-    const int64_t *low = call->at[0], *high = call->at[1];
-    Py_ssize_t n = SIZE('n');
-    int64_t *smaller = scratch(call, n, 1, sizeof(int64_t));
-    if (n > INT32_MAX)
-        return refuse(call, BAD_VALUE, "there are more samples than labels");
-    if (smaller == NULL)
-        return NO_MEMORY;
-    for (Py_ssize_t i = 0; i < n; i++)
-        smaller[i] = i;
-    for (Py_ssize_t e = 0; e < SIZE('e'); e++) {
-        if ((e & AT_ONCE) == 0 && is_interrupted(call))
-            return INTERRUPTED;
-        int64_t a = first_of(smaller, low[e]), b = first_of(smaller, high[e]);
-        smaller[a > b ? a : b] = a > b ? b : a;
-    }
-    call->result = number_pieces(smaller, call->at[2], n);
-    return DONE;
-}
-
-/* Returns how many pieces there are. */
-const Loop label_pieces = {
-    "label_pieces",
-    "source:l(e)<n target:l(e)<n labels:I(n)",
-    find_pieces,
 };

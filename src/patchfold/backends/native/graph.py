@@ -1,4 +1,4 @@
-"""Edges, matrices, pieces and paths of a graph (`graph.c`, `paths.c`).
+"""Edges, matrices and paths of a graph (`graph.c`, `paths.c`).
 
 See `loops.py`.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components, dijkstra
+from scipy.sparse.csgraph import dijkstra
 
 from ..backend import on_any_device
 from .loops import as_kind, can_read, check_places, loops, parts_of
@@ -88,24 +88,12 @@ def _unite_in_arrays(
     return source, target
 
 
-def subtract_from_degrees(weights: sp.csr_array, degrees: np.ndarray) -> sp.csr_array:
-    """Return D - W of a sparse matrix, the diagonal stored."""
-    n, nnz = weights.shape[0], weights.nnz + weights.shape[0]
-    if not _is_narrow(weights, nnz) or not weights.has_canonical_format:
-        return (sp.diags_array(degrees) - weights).tocsr()
-    pointer, column = np.empty(n + 1, np.int32), np.empty(nnz, np.int32)
-    data = np.empty(nnz)
-    parts = *parts_of(weights), as_kind(degrees, np.float64)
-    count = loops().subtract_from_degrees(*parts, pointer, column, data)
-    return sp.csr_array((data[:count], column[:count], pointer), shape=weights.shape)
-
-
 def reorder(matrix: sp.csr_array, order: np.ndarray, place: np.ndarray) -> sp.csr_array:
     """Return a matrix with its rows in an order, and column j at `place[j]`.
 
     Entries of a row stay in the order they had: to sort them would take longer.
     """
-    if not _is_narrow(matrix, matrix.nnz):
+    if not _is_narrow(matrix):
         rows = matrix[order]
         parts = rows.data, place[rows.indices], rows.indptr
         return sp.csr_array(parts, shape=matrix.shape)
@@ -116,30 +104,11 @@ def reorder(matrix: sp.csr_array, order: np.ndarray, place: np.ndarray) -> sp.cs
     return sp.csr_array((data, column, pointer), shape=matrix.shape)
 
 
-def _is_narrow(matrix: sp.csr_array, nnz: int) -> bool:
+def _is_narrow(matrix: sp.csr_array) -> bool:
     """Say whether the loops take a matrix: double precision, 32 bits an index."""
     kinds = matrix.data.dtype, matrix.indices.dtype, matrix.indptr.dtype
-    narrow = kinds == (np.float64, np.int32, np.int32) and nnz < 2**31
-    return loops() is not None and narrow
-
-
-def label_pieces(
-    n: int, source: np.ndarray, target: np.ndarray
-) -> tuple[int, np.ndarray]:
-    """Count and label the connected components of n samples, those of edges together.
-
-    Labels are in the order of the smallest sample of each.
-    """
-    if loops() is None:
-        check_places(n, source, target)
-        degree = np.bincount(source, minlength=n) + np.bincount(target, minlength=n)
-        if n and 2 * degree.min() >= n - 1:  # a piece of n/2 samples has no such degree
-            return 1, np.zeros(n, dtype=np.int32)
-        graph = sp.coo_array((np.ones(source.size), (source, target)), shape=(n, n))
-        return connected_components(graph, directed=False)
-    labels = np.empty(n, np.int32)
-    edges = as_kind(source, np.int64), as_kind(target, np.int64)
-    return loops().label_pieces(*edges, labels), labels
+    narrow = kinds == (np.float64, np.int32, np.int32)
+    return can_read(matrix) and narrow
 
 
 def shortest_paths(graph: sp.csr_array, sources: np.ndarray) -> np.ndarray:

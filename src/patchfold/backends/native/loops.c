@@ -15,8 +15,8 @@ static const Loop *const LOOPS[] = {
     &invert_packed, &kl_of_pairs, &kl_of_factored_pairs, &principal_directions,
     &turns_of_pairs,
     /* graph.c, paths.c */
-    &unite_relations, &unite_neighbors, &mirror_edges, &subtract_from_degrees,
-    &reorder_rows, &label_pieces, &shortest_paths,
+    &unite_relations, &unite_neighbors, &mirror_edges, &reorder_rows,
+    &shortest_paths,
     /* eigenvectors.c */
     &check_matrix, &sparse_times, &recur, &orthogonalize, &take_out, &multiply,
     &symmetric_times,
@@ -51,7 +51,7 @@ PyMODINIT_FUNC PyInit__loops(void)
     for (int k = 0; loops != NULL && k < N_LOOPS; k++)
         if (!add_loop(loops, LOOPS[k], added + k))
             Py_CLEAR(loops);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 18) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 19) < 0)
         Py_CLEAR(loops);
     return loops;
 }

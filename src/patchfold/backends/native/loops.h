@@ -146,8 +146,8 @@ extern const Loop squared_gaps, all_squared_gaps, keys_of_rows, read_keys, searc
 extern const Loop moments_of_patches, packed_products;
 extern const Loop invert_packed, kl_of_pairs, kl_of_factored_pairs, principal_directions,
     turns_of_pairs;
-extern const Loop unite_relations, unite_neighbors, mirror_edges, subtract_from_degrees,
-    reorder_rows, label_pieces, shortest_paths;
+extern const Loop unite_relations, unite_neighbors, mirror_edges, reorder_rows,
+    shortest_paths;
 extern const Loop check_matrix, sparse_times, recur, orthogonalize, take_out, multiply,
     symmetric_times;
 extern const Loop hash_rows, calibrate, push_by_pairs, spread, gather, move_samples,

@@ -25,7 +25,7 @@ try:
 except ImportError:  # installed where nothing compiles
     _loops = None
 
-LAYOUT = 18
+LAYOUT = 19
 """Counts the ways in which the loops were called: older ones are not called at all."""
 
 if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
@@ -47,9 +47,7 @@ TWINS = {
     "unite_relations": "backends.native.graph.unite_relations",
     "unite_neighbors": "backends.native.graph.unite_relations",
     "mirror_edges": "backends.native.graph.mirror_edges",
-    "subtract_from_degrees": "backends.native.graph.subtract_from_degrees",
     "reorder_rows": "backends.native.graph.reorder",
-    "label_pieces": "backends.native.graph.label_pieces",
     "shortest_paths": "backends.native.graph.shortest_paths",
     "check_matrix": "backends.native.eigenvectors.sparse_times",
     "sparse_times": "backends.native.eigenvectors.sparse_times",

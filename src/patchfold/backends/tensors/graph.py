@@ -77,7 +77,7 @@ def find_pieces(n: int, source: Array, target: Array) -> tuple[int, Array]:
     import torch
 
     degree = torch.bincount(torch.cat([source, target]), minlength=n)
-    if 2 * int(degree.min()) >= n - 1:  # as in `label_pieces`
+    if 2 * int(degree.min()) >= n - 1:  # as in `weights.find_pieces`
         return 1, torch.zeros_like(degree)
     label = torch.arange(n, device=source.device)
     while True:
