@@ -2,7 +2,7 @@
 
 `neighbors.py`, `patches.py`, `dissimilarity.py`, `graph.py`, `eigenvectors.py` and
 `field.py` call them. Every loop has a twin in NumPy or SciPy (`TWINS`): it runs where
-nothing is compiled. `tests/backends/test_native_twins.py` compares both, to rounding
+nothing is compiled. `tests/backends/native/test_twins.py` compares both, to rounding
 and but for the choice among ties. All loops release Python's lock.
 
 The loops check their arguments themselves, as they declare them (`loops.h`): types,
