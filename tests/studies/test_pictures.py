@@ -308,11 +308,11 @@ def targets(**changes):
 
 def test_targets_of_a_map_with_labels_stand_beside_what_it_did():
     assert targets() == [
-        ("-0.005", "yes"),
-        ("+0.045", "yes"),
-        ("+0.900", "yes"),
-        ("+0.005", "yes"),
-        ("+0.010", "yes"),
+        ("-0.0050", "yes"),
+        ("+0.0450", "yes"),
+        ("+0.9000", "yes"),
+        ("+0.0050", "yes"),
+        ("+0.0100", "yes"),
     ]
     assert [met for _, met in targets(mean_accuracy_4=0.71, hits_15=0.5)] == [
         "no",

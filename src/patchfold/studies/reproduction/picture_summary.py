@@ -135,4 +135,4 @@ def _targets(tables: list[ResultTable]) -> Iterator[Block]:
 
 
 def _line(what: str, target: str, value: float, met: bool) -> list[str]:
-    return [what, target, f"{value:+.3f}", "yes" if met else "no"]
+    return [what, target, f"{value:+.4f}", "yes" if met else "no"]
