@@ -258,12 +258,13 @@ def worst_share(found, exact):
 
 
 @over_rows
-def test_the_worst_rows_find_nine_of_ten_neighbours(make):
+@pytest.mark.parametrize("k", [1, 3, K])
+def test_the_worst_rows_find_nine_of_ten_neighbours(make, k):
     X = make(np.random.default_rng(0))
-    cells = build_cells(X, K)
+    cells = build_cells(X, k)
     assert cells is not None
-    found = find_neighbors(X, K, algorithm=cells)
-    assert worst_share(found, find_neighbors(X, K, algorithm="exact")) >= 0.9
+    found = find_neighbors(X, k, algorithm=cells)
+    assert worst_share(found, find_neighbors(X, k, algorithm="exact")) >= 0.9
     assert cells.recall >= 0.97
 
 
@@ -271,11 +272,34 @@ def test_the_worst_rows_find_nine_of_ten_neighbours(make):
 def test_so_do_new_samples(make):
     X = np.random.default_rng(1).permutation(make(np.random.default_rng(0)))
     queries, X = X[:300], X[300:]
-    far = queries + 30 * X.std(axis=0)
+    away = X.std(axis=0) * np.random.default_rng(2).normal(size=queries.shape)
     cells = build_cells(X, K)
-    for asked in (queries, far):
+    for times in (0, 0.1, 0.3, 1, 30):
+        asked = queries + times * away
         found = find_query_neighbors(asked, X, K, search=cells)
         assert worst_share(found, find_query_neighbors(asked, X, K)) >= 0.85
+
+
+@pytest.mark.parametrize("height", [0.1, 0.5, 2, 10])
+def test_so_do_new_samples_off_the_plane(height):
+    rng = np.random.default_rng(0)
+    turned = np.linalg.qr(rng.normal(size=(12, 12)))[0]
+    X = np.c_[rng.normal(size=(4000, 3)), 0.05 * rng.normal(size=(4000, 9))] @ turned
+    queries = X[:400] + height * turned[rng.integers(3, 12, 400)]
+    found = find_query_neighbors(queries, X, K, search=build_cells(X, K))
+    assert worst_share(found, find_query_neighbors(queries, X, K)) >= 0.9
+
+
+def test_recall_is_told_of_rows_from_every_region(monkeypatch):
+    monkeypatch.setattr(cell_building, "N_SAMPLED", 256)
+    X = noise(3000)
+    easy = np.random.default_rng(0).permutation(3000)[-256:]  # the rows of one draw
+    X[easy] = 100 + 0.01 * X[easy]
+    cells = build_cells(X, K)
+    found = find_neighbors(X, K, algorithm=cells)
+    true = share_as_near(found, find_neighbors(X, K, algorithm="exact"))
+    assert true >= 0.98
+    assert cells.recall == pytest.approx(true, abs=0.01)
 
 
 def test_rows_finer_than_single_precision_are_found_exactly():

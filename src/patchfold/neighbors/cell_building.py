@@ -14,7 +14,7 @@ import numpy as np
 
 from ..backends.native.neighbors import group_samples
 from ..backends.threads import map_blocks
-from .cell_neighbors import WIDER, search_rows
+from .cell_neighbors import MORE_CELLS, search_rows
 from .cell_search import Cells
 from .exact import search_all
 from .kmeans import find_centers, order_centers, sort_into, to_centers
@@ -78,12 +78,10 @@ def build_cells(
     centers = centers[order_centers(centers, np.arange(n_cells))]
     label, centers = sort_into(points, centers, n_jobs)
     sampled = _draw(label, np.square(scaled - centers[label]).sum(axis=1))
-    n_listed = min(2 * n_neighbors, n - 1)  # with ties beyond the K-th
-    true = search_all(X[sampled], X, n_listed, own=sampled, n_jobs=n_jobs)
-    radius = true.distances[:, n_neighbors - 1, None]
-    as_near = true.distances <= AS_NEAR * radius
+    true = search_all(X[sampled], X, n_neighbors, own=sampled, n_jobs=n_jobs)
+    radius = true.distances[:, -1:]
     gaps = to_centers(points[sampled], centers)
-    needed = _cells_needed(gaps, label[true.indices], as_near)[:, :n_neighbors]
+    needed = _cells_needed(gaps, label[true.indices])
     probing = _Probing(needed, np.sort(gaps, axis=1), radius[:, 0] / scale)
     groups, n_probes = group_samples(scaled, label, centers), probing.fewest()
     while True:
@@ -93,8 +91,7 @@ def build_cells(
             cells, X[sampled], X, n_neighbors, own=sampled, n_jobs=n_jobs
         )
         shares = (found.distances <= AS_NEAR * radius).mean(axis=1)
-        missed, allowed = _missed_by_worst(shares)
-        if shares.mean() >= LEAST and missed <= allowed:
+        if shares.mean() >= LEAST and _worst(shares).mean() >= WORST:
             return replace(cells, recall=float(shares.mean()))
         if n_probes >= centers.shape[0]:
             return None
@@ -112,19 +109,16 @@ def _draw(label: np.ndarray, away: np.ndarray) -> np.ndarray:
     return np.sort(order[np.random.default_rng(0).integers(ends[:-1], ends[1:])])
 
 
-def _cells_needed(
-    gaps: np.ndarray, cells: np.ndarray, as_near: np.ndarray
-) -> np.ndarray:
-    """Return after how many cells each listed neighbour is found, (s, l), ascending.
+def _cells_needed(gaps: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Return after how many cells each neighbour is found, (s, K).
 
-    `gaps` are squared distances to all centres, `cells` those of the neighbours. Any
-    samples as near as the K-th will do.
+    `gaps` are squared distances to all centres, `cells` those of the neighbours. Of
+    ties, another one would do for a row itself, but not for new samples beside it.
     """
     order = np.argsort(gaps, axis=1)
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.arange(order.shape[1])[None], axis=1)
-    needed = np.take_along_axis(rank, cells, axis=1) + 1
-    return np.sort(np.where(as_near, needed, order.shape[1] + 1), axis=1)
+    return np.take_along_axis(rank, cells, axis=1) + 1
 
 
 @dataclass(frozen=True)
@@ -155,26 +149,32 @@ class _Probing:
         return float(np.quantile(self.covers(n_probes), UNCOVERED))
 
     def fewest(self) -> int:
-        """Return the smallest number of cells that hold enough, and one more.
-
-        The rows are a sample: all rows may miss more, by two standard deviations.
-        """
+        """Return the smallest number of cells that hold enough, and one more."""
         few, many = 1, self.gaps.shape[1]
         while few < many:
             n_probes = (few + many) // 2
             again = self.covers(n_probes) < self.cover(n_probes)
-            looked = np.where(again, WIDER[1] * n_probes, n_probes)
+            looked = np.where(again, MORE_CELLS * n_probes, n_probes)
             shares = (self.needed <= looked[:, None]).mean(axis=1)
-            missed, allowed = self.needed.shape[1] * _missed_by_worst(shares)
-            enough = shares.mean() >= RECALL and missed + 2 * missed**0.5 <= allowed
+            enough = shares.mean() >= RECALL and self._is_enough(_worst(shares))
             few, many = (few, n_probes) if enough else (n_probes + 1, many)
         return min(few + 1, self.gaps.shape[1])
 
+    def _is_enough(self, worst: np.ndarray) -> bool:
+        """Say whether the worst 1 % of all rows find enough, by those of a sample.
 
-def _missed_by_worst(shares: np.ndarray) -> np.ndarray:
-    """Return the sum that the worst 1 % of rows missed, and the one that they may."""
-    worst = np.sort(shares)[: -(-shares.size // 100)]
-    return np.array([(1 - worst).sum(), (1 - WORST) * worst.size])
+        All rows may miss more: by two standard deviations, and by one neighbour as this
+        is the smallest number of cells that suits the sample.
+        """
+        missed = self.needed.shape[1] * (1 - worst)
+        allowed = self.needed.shape[1] * (1 - WORST) * worst.size
+        more = 1 + 2 * np.sqrt(1 + np.square(missed).sum())
+        return not missed.any() or missed.sum() + more <= allowed
+
+
+def _worst(shares: np.ndarray) -> np.ndarray:
+    """Return the shares of the worst 1 % of rows."""
+    return np.sort(shares)[: -(-shares.size // 100)]
 
 
 def _shortlists(

@@ -24,8 +24,11 @@ from ..records import Neighborhoods
 from .cell_search import Candidates, Cells, search_near
 from .exact import MANY, SPARE, search_all
 
-WIDER = (1, 4)
-"""Multiples of candidates and cells, from one search of a row to the next."""
+MORE_CELLS = 4
+"""Multiple of the cells that a row in doubt looks into ..."""
+
+MORE_CANDIDATES = 8
+"""... and of its candidates."""
 
 TIE = 1e-10
 """Distances that differ by less than this part are ties: any of them will do."""
@@ -48,7 +51,7 @@ def search_rows(
     squared = np.full(indices.shape, np.inf)
     doubtful = np.ones(queries.shape[0], dtype=bool)
 
-    def search(left: np.ndarray | slice, times: int) -> None:
+    def search(left: np.ndarray | slice, n_wanted: int, n_probes: int) -> None:
         ours, selves = queries[left], None if own is None else own[left]
         numbers = np.arange(queries.shape[0])[left]
 
@@ -62,14 +65,13 @@ def search_rows(
             doubtful[rows] = ~(found.margin >= cells.cover * last)
             doubtful[rows] |= _is_confused(found, exact, last)
 
-        wanted = times * (n_neighbors + 1 + SPARE), times * cells.n_probes
-        search_near(cells, ours, *wanted, settle, own=selves, n_jobs=n_jobs)
+        search_near(cells, ours, n_wanted, n_probes, settle, own=selves, n_jobs=n_jobs)
 
-    search(slice(None), 1)
-    for times in WIDER[1:]:
-        left = np.flatnonzero(doubtful)
-        if left.size and MANY * times * (n_neighbors + 1 + SPARE) <= X.shape[0]:
-            search(left, times)
+    n_wanted = n_neighbors + 1 + SPARE
+    search(slice(None), n_wanted, cells.n_probes)
+    left = np.flatnonzero(doubtful)
+    if left.size and MANY * MORE_CANDIDATES * n_wanted <= X.shape[0]:
+        search(left, MORE_CANDIDATES * n_wanted, MORE_CELLS * cells.n_probes)
     near = Neighborhoods(indices, np.sqrt(squared))
     left = np.flatnonzero(doubtful)
     if left.size:

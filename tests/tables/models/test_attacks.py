@@ -453,6 +453,22 @@ def scales_that_make_infinity_together(file):
     steps += [steps[-1]] * 3
 
 
+@attack("refused.*feature_names_in_", base="ordinal")
+def names_that_are_numbers(file):
+    file.encoder("ColumnTransformer")["feature_names_in_"] = value("[1, 2]")
+
+
+@attack("refused.*ColumnTransformer cannot be made again", base="ordinal")
+def names_that_are_nested(file):
+    file.encoder("ColumnTransformer")["feature_names_in_"] = value("[" * 10**5)
+
+
+@attack("refused.*transformers_", base="ordinal")
+def columns_that_are_no_list(file):
+    parts = file.encoder("ColumnTransformer")["transformers_"]["content"]
+    parts[0]["content"][2] = value("7")
+
+
 @attack("finite", base="ordinal")
 def many_processes_for_encoders(file):
     file.encoder("ColumnTransformer")["n_jobs"] = value(10**6)

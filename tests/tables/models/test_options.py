@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 import patchfold as pf
 from patchfold.cli import app
 from patchfold.estimators.methods import METHODS, OTHERS
-from patchfold.tables import match_columns
+from patchfold.tables import choose_columns, make_encoder, match_columns
 from patchfold.tables.embedding import embed_table, place_table
 from patchfold.tables.models.saving import ModelFileError, about_model
 
@@ -349,6 +349,18 @@ def test_names_of_features_are_kept(frame, tmp_path):
     path, X = tmp_path / "m.skops", frame[["size", "width"]]
     pf.save_model(pf.isomap_kl().fit(X), path)
     assert pf.load_model(path).feature_names_in_.tolist() == ["size", "width"]
+
+
+def test_columns_are_no_parts_of_a_file_each(tmp_path):
+    path, X = tmp_path / "m.skops", pd.DataFrame(samples(9, 2000)).add_prefix("ä ")
+    columns = choose_columns(X)
+    model = make_pipeline(make_encoder(columns), euclidean()).fit(columns.features)
+    pf.save_model(model, path)
+    with zipfile.ZipFile(path) as archive:
+        assert archive.getinfo("schema.json").file_size < 100 * X.shape[1]
+    again = pf.load_model(path)
+    assert again[0].feature_names_in_.tolist() == X.columns.tolist()
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
 
 
 @pytest.mark.parametrize(
