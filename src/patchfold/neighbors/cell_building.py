@@ -31,6 +31,9 @@ WORST = 0.9
 UNCOVERED = 0.01
 """Share of the sampled rows that look into more cells; see `cell_neighbors.py`."""
 
+NEW_UNCOVERED = 0.1
+"""The same share of new samples, if they are like the sampled rows. They may not be."""
+
 N_SAMPLED = 2048
 """Samples whose true neighbours decide how many cells are probed."""
 
@@ -86,7 +89,9 @@ def build_cells(
     groups, n_probes = group_samples(scaled, label, centers), probing.fewest()
     while True:
         near = _shortlists(centers, n_probes, n_jobs)
-        cells = Cells(shift, scale, groups, n_probes, probing.cover(n_probes), 0, near)
+        cover = probing.cover(n_probes, UNCOVERED)
+        new = probing.cover(n_probes, NEW_UNCOVERED)
+        cells = Cells(shift, scale, groups, n_probes, cover, new, 0.0, near)
         found = search_rows(
             cells, X[sampled], X, n_neighbors, own=sampled, n_jobs=n_jobs
         )
@@ -144,16 +149,16 @@ class _Probing:
         margin = np.sqrt(self.gaps[:, n_probes - 1] - self.gaps[:, 0])
         return margin / np.maximum(self.radius, FINEST)
 
-    def cover(self, n_probes: int) -> float:
-        """Return the limit below which a row looks into more cells."""
-        return float(np.quantile(self.covers(n_probes), UNCOVERED))
+    def cover(self, n_probes: int, share: float) -> float:
+        """Return the limit below which a share of rows looks into more cells."""
+        return float(np.quantile(self.covers(n_probes), share))
 
     def fewest(self) -> int:
         """Return the smallest number of cells that hold enough, and one more."""
         few, many = 1, self.gaps.shape[1]
         while few < many:
             n_probes = (few + many) // 2
-            again = self.covers(n_probes) < self.cover(n_probes)
+            again = self.covers(n_probes) < self.cover(n_probes, UNCOVERED)
             looked = np.where(again, MORE_CELLS * n_probes, n_probes)
             shares = (self.needed <= looked[:, None]).mean(axis=1)
             enough = shares.mean() >= RECALL and self._is_enough(_worst(shares))

@@ -6,7 +6,7 @@ A row is in doubt for one of three reasons:
 * Cells it did not look into may hold nearer samples. The last cell it looked into is
   little farther than the first, compared with the distance of its K-th neighbour.
   `Cells.cover` is the limit; few samples are below. Outliers are, and new samples that
-  are away from the training samples.
+  are away from the training samples, for which the limit is higher.
 * Single precision may have confused its K-th neighbour with samples that are no
   candidates, as in a clump of near duplicates. Samples that are ties may be confused.
 
@@ -50,6 +50,7 @@ def search_rows(
     indices = np.zeros((queries.shape[0], n_neighbors), dtype=np.int64)
     squared = np.full(indices.shape, np.inf)
     doubtful = np.ones(queries.shape[0], dtype=bool)
+    cover = cells.new_cover if own is None else cells.cover
 
     def search(left: np.ndarray | slice, n_wanted: int, n_probes: int) -> None:
         ours, selves = queries[left], None if own is None else own[left]
@@ -62,7 +63,7 @@ def search_rows(
                 exact[column == selves[found.rows, None]] = np.inf
             indices[rows], squared[rows] = first_of_each_row(column, exact, n_neighbors)
             last = np.sqrt(squared[rows, -1])
-            doubtful[rows] = ~(found.margin >= cells.cover * last)
+            doubtful[rows] = ~(found.margin >= cover * last)
             doubtful[rows] |= _is_confused(found, exact, last)
 
         search_near(cells, ours, n_wanted, n_probes, settle, own=selves, n_jobs=n_jobs)
