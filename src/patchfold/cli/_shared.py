@@ -243,6 +243,7 @@ class Progress:
 
 PARTS = {
     "cell_search": "neighbours",
+    "comparing": "neighbours",
     "exact": "neighbours",
     "radius": "neighbours",
     "connectivity": "joining pieces",
