@@ -203,17 +203,20 @@ def hold_patches(
     n_jobs : int or None
         Number of threads.
     """
+    row = get_dissimilarity(dissimilarity)
     by_name = isinstance(dissimilarity, str) and isinstance(fitter, PatchFitter)
     even = near is not None and near.pointer is None
-    with warnings.catch_warnings():
-        if order is not None and by_name and even and fitter.includes_centers:
-            try:
-                deferred = defer_patches(dissimilarity, fitter, near)
-                described = deferred.describe_all(order, n_jobs)
-                return HeldPatches(dissimilarity, fitter, described, order)
-            except SingularPatchError:  # to be counted among all of them
-                warnings.simplefilter("ignore", DegeneratePatchWarning)  # given already
+    if order is None or not (by_name and even and fitter.includes_centers):
         patches = fitter.of_training(near, n_jobs=n_jobs)
-    row = get_dissimilarity(dissimilarity)
-    described = describe_patches(row, patches, n_jobs=n_jobs)
+        described = describe_patches(row, patches, n_jobs=n_jobs)
+        return HeldPatches(dissimilarity, fitter, described, order)
+    deferred = defer_patches(dissimilarity, fitter, near)
+    try:
+        described = deferred.describe_all(order, n_jobs)
+    except SingularPatchError:  # to be counted among all of them
+        # Threads share the filters of warnings: they are changed here alone.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DegeneratePatchWarning)  # given already
+            patches = fitter.of_training(near, n_jobs=n_jobs)
+        described = describe_patches(row, patches, n_jobs=n_jobs)
     return HeldPatches(dissimilarity, fitter, described, order)
