@@ -87,7 +87,7 @@ class TestLittleMemory:
 
     def test_a_command_says_so_in_one_line(self, tmp_path):
         table, out = tmp_path / "t.csv", tmp_path / "e.csv"
-        X = np.random.default_rng(0).normal(size=(4000, 5))
+        X = np.random.default_rng(0).normal(size=(8000, 5))
         np.savetxt(table, X, delimiter=",", header="a,b,c,d,e", comments="")
         out.write_text("old")
         words = ["embed", str(table), f"--out={out}", "--quiet"]
