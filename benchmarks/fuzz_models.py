@@ -369,16 +369,22 @@ def try_file(path: Path, name: str) -> str:
     return "loaded, finite"
 
 
-def run_child(first: int, last: int, seed: int, found: Path | None) -> None:
-    """Run cases; the number of each is written before, and how it ended after it."""
-    report = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a model may print
+def limit_memory() -> None:
+    """Limit the memory of this process, where the system can."""
     try:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     except (ImportError, ValueError):
         pass
+
+
+def run_child(first: int, last: int, seed: int, found: Path | None) -> None:
+    """Run cases; the number of each is written before, and how it ended after it."""
+    report = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a model may print
+    if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # it reserves terabytes
+        limit_memory()
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.skops"

@@ -4,7 +4,7 @@
     python benchmarks/sanitize.py --toy  # compiles and loads the loops, no more
 
 `make sanitize` does that. Without arguments the whole suite runs but for what is left
-out below, and then the fuzzer of public calls. What a sanitizer finds ends the run.
+out below, and then the fuzzers of public calls and of model files. What a sanitizer finds ends the run.
 The package is copied to build/sanitized and compiled there by cc, which must be GCC
 with its sanitizers; nothing else is touched.
 """
@@ -107,6 +107,7 @@ def main() -> int:
         runs.append([*pytest, *(sys.argv[1:] or tests)])
     if not sys.argv[1:]:
         runs.append([sys.executable, "benchmarks/fuzz_calls.py", "500"])
+        runs.append([sys.executable, "benchmarks/fuzz_models.py", "--cases", "500"])
     for words in runs:
         status = subprocess.run(
             words, cwd=ROOT, env=environment, check=False
