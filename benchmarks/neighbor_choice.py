@@ -28,8 +28,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import patchfold as pf
 from patchfold.datasets import catalogue, load
-from patchfold.dissimilarity.lengths import compare_pairs
-from patchfold.dissimilarity.table import get_dissimilarity
+from patchfold.dissimilarity.table import compare_pairs, get_dissimilarity
 from patchfold.metrics import continuity, trustworthiness
 from patchfold.neighbors.choice import find_neighbors
 from patchfold.patches.fitting import fit_patches, mean_variance

@@ -21,8 +21,11 @@ import numpy as np
 
 import patchfold as pf
 from patchfold.backends.native.loops import is_compiled
-from patchfold.dissimilarity.lengths import compare_pairs
-from patchfold.dissimilarity.table import describe_patches, get_dissimilarity
+from patchfold.dissimilarity.table import (
+    compare_pairs,
+    describe_patches,
+    get_dissimilarity,
+)
 from patchfold.graph.paths import geodesics
 from patchfold.graph.weights import laplacian, scale_both_sides
 from patchfold.neighbors.choice import find_neighbors

@@ -19,8 +19,11 @@ from patchfold.dissimilarity.kl import (
     describe_euclidean,
     describe_kl,
 )
-from patchfold.dissimilarity.lengths import compare_pairs
-from patchfold.dissimilarity.table import DISSIMILARITIES, get_dissimilarity
+from patchfold.dissimilarity.table import (
+    DISSIMILARITIES,
+    compare_pairs,
+    get_dissimilarity,
+)
 from patchfold.exceptions import DegeneratePatchWarning, SingularPatchError
 from patchfold.neighbors.choice import find_neighbors
 from patchfold.patches.fitting import Patches, fit_patches, mean_variance

@@ -11,9 +11,8 @@ from sklearn.datasets import make_swiss_roll
 from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
-from patchfold.dissimilarity.lengths import arrays_of
 from patchfold.dissimilarity.store import PatchesOnDemand
-from patchfold.dissimilarity.table import describe_patches, get_dissimilarity
+from patchfold.dissimilarity.table import arrays_of, describe_patches, get_dissimilarity
 from patchfold.exceptions import DegeneratePatchWarning, SingularPatchError
 from patchfold.neighbors import cell_building, cell_search, choice, kmeans
 from patchfold.neighbors.cell_building import build_cells

@@ -13,8 +13,11 @@ from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
 from patchfold.backends import memory
-from patchfold.dissimilarity.lengths import compare_pairs
-from patchfold.dissimilarity.table import DISSIMILARITIES, get_dissimilarity
+from patchfold.dissimilarity.table import (
+    DISSIMILARITIES,
+    compare_pairs,
+    get_dissimilarity,
+)
 from patchfold.exceptions import (
     DegeneratePatchWarning,
     DisconnectedGraphWarning,

@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.backend import NUMPY
-from ..dissimilarity.lengths import MOST
 from ..dissimilarity.store import PatchesOnDemand
+from ..dissimilarity.table import MOST
 from ..estimators.base import PatchEmbedding
 from ..estimators.parameters import is_precomputed
 from ..estimators.source import check_input, open_source

@@ -1,6 +1,5 @@
 """Pairs of patches -> how much they differ."""
 
-from .lengths import compare_pairs
-from .table import DISSIMILARITIES, Dissimilarity
+from .table import DISSIMILARITIES, Dissimilarity, compare_pairs
 
 __all__ = ["DISSIMILARITIES", "Dissimilarity", "compare_pairs"]

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 
 from ..backends.arrays import Array, array_namespace, cumulative_sum, eigh, svd_of_rows
 from ..backends.native.dissimilarity import principal_directions, turns_of_pairs
@@ -129,8 +130,8 @@ def compare_directions(left: Description, right: Description) -> EdgeValues:
 
 def compare_all_directions(
     left: Description, right: Description
-) -> tuple[EdgeValues, Array]:
-    """Return the curvatures of all pairs (a, b), and which of them are in doubt.
+) -> tuple[Array, Array, Array, Array]:
+    """Return the three curvatures of all pairs (a, b), and which are in doubt.
 
     For one l all cosines are a matrix product, and only the extreme ones are kept. In
     doubt are pairs with an angle so small that its cosine has lost its digits: they
@@ -157,17 +158,58 @@ def compare_all_directions(
     between = _chord_plus_sine(2 * xp.abs(1 - smallest))
     lost = NEAR * float(xp.finfo(count.dtype).eps) ** 0.5
     mean = sines / xp.where(none, xp.ones_like(count), count)
-    return EdgeValues(mean, within, between), (largest > 1 - lost) & ~none
+    return mean, within, between, (largest > 1 - lost) & ~none
 
 
-def compare_most_directions(
+def directions_in_place(
     left: Description, right: Description
-) -> Callable[..., None] | None:
-    """Return what writes the curvatures of listed pairs, where most pairs are listed.
+) -> Callable[[Array, Array], EdgeValues]:
+    """Return what compares listed pairs without a copy; fast if most are listed."""
+    loop = turns_of_pairs(left, right, 1 - NEAR * sys.float_info.epsilon**0.5)
+    if loop is None:
+        return partial(compare_by_tables, left, right)
+    return lambda row, column: EdgeValues(*loop(row, column))
 
-    None where `compare_all_directions` must do it.
+
+def compare_by_tables(
+    left: Description, right: Description, row: Array, column: Array
+) -> EdgeValues:
+    """Return the curvatures of listed pairs from those of all pairs between them.
+
+    Fast where pairs are sorted by row, and most pairs are listed.
     """
-    return turns_of_pairs(left, right, 1 - NEAR * sys.float_info.epsilon**0.5)
+    xp = array_namespace(left[0])
+    (top, height), (start, width) = _range(row), _range(column)
+    across = tuple(part[start : start + width, ...] for part in right)
+    tables = compare_all_directions(
+        tuple(part[top : top + height, ...] for part in left), across
+    )
+    place = (row - top) * width + column - start
+    parts = [xp.take(xp.reshape(table, (-1,)), place) for table in tables]
+    *values, doubtful = parts
+    (again,) = xp.nonzero(doubtful)
+    if not again.shape[0]:
+        return EdgeValues(*values)
+    exact = compare_directions(
+        tuple(xp.take(part, xp.take(row, again), axis=0) for part in left),
+        tuple(xp.take(part, xp.take(column, again), axis=0) for part in right),
+    )
+    which = cumulative_sum(xp.astype(doubtful, xp.int64)[None, :])[0, :] - 1
+    which = xp.where(doubtful, which, xp.zeros_like(which))
+    mended = exact.label_free, exact.within, exact.between
+    return EdgeValues(
+        *(
+            xp.where(doubtful, xp.take(part, which), value)
+            for part, value in zip(mended, values, strict=True)
+        )
+    )
+
+
+def _range(places: Array) -> tuple[int, int]:
+    """Return the first of some places, and how many there are up to the last."""
+    xp = array_namespace(places)
+    first = int(xp.min(places))
+    return first, int(xp.max(places)) - first + 1
 
 
 def _chord_plus_sine(squared_chord: Array) -> Array:

@@ -25,8 +25,7 @@ import numpy as np
 
 from ..patches.fitter import fit_neighborhoods
 from ..records import Neighborhoods
-from .lengths import compare_pairs
-from .table import DISSIMILARITIES
+from .table import DISSIMILARITIES, compare_pairs
 from .tangents import EXPLAINED
 
 FLAT = 0.05

@@ -19,8 +19,7 @@ from ..exceptions import DegeneratePatchWarning, SingularPatchError
 from ..patches.fitter import CentersOnly, PatchFitter
 from ..patches.fitting import warn_if_degenerate
 from ..records import EdgeValues, Neighborhoods, Pairs
-from .lengths import arrays_of, check_lengths, compare_listed, compare_pairs
-from .table import describe_patches, get_dissimilarity
+from .table import arrays_of, compare_pairs, describe_patches, get_dissimilarity
 
 TOGETHER = 256
 """Patches that are described at a time where all are: their points stay in cache."""
@@ -145,23 +144,21 @@ class PatchesOnDemand:
         )
         described = self.describe(present)
         i, j = place[: source.size], place[source.size :]
-        values = self._compare(described, described, i, j)
-        check_lengths(values.label_free, source, target)
-        return values
+        return self._compare(described, described, i, j, names=(source, target))
 
     def link(
         self, described: Any, row: np.ndarray, column: np.ndarray, n_jobs: int | None
     ) -> EdgeValues:
         """Compare new patches with those of training samples; as in `HeldPatches`."""
         present, place = np.unique(column, return_inverse=True)
-        values = self._compare(described, self.describe(present), row, place)
-        check_lengths(values.label_free, row, column)
-        return values
+        known, names = self.describe(present), (row, column)
+        return self._compare(described, known, row, place, names=names)
 
-    def _compare(self, left: Any, right: Any, i: Any, j: Any) -> EdgeValues:
-        # Never all pairs at once, however few samples there are here: their number must
-        # not change a bit of the result.
-        return compare_listed(get_dissimilarity(self.dissimilarity), left, right, i, j)
+    def _compare(self, *ends: Any, names: tuple[np.ndarray, np.ndarray]) -> EdgeValues:
+        # Never most pairs, however few samples there are here: their number must not
+        # change a bit of the result.
+        row_of_table = get_dissimilarity(self.dissimilarity)
+        return compare_pairs(row_of_table, *ends, most=False, names=names)
 
 
 PatchStore = HeldPatches | PatchesOnDemand

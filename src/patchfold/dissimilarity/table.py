@@ -1,14 +1,16 @@
-"""The table of dissimilarities: how patches are described, and two of them compared.
+"""The table of dissimilarities: how patches are described, and pairs of them compared.
 
 A dissimilarity is a row in `DISSIMILARITIES`: what to compute once per patch, how to
 compare two batches of patches, and which patches it needs. Dissimilarities are
 symmetric; a callable that is not is made so by averaging both directions.
+`compare_pairs` compares any number of listed pairs, in blocks that stay in cache.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -16,21 +18,25 @@ from joblib import parallel_config
 
 from ..backends.arrays import Array, array_namespace
 from ..backends.native.dissimilarity import kl_of_pairs
+from ..backends.native.loops import pairs_at_once
+from ..backends.threads import map_blocks
 from ..patches.fitting import Patches
 from ..records import EdgeValues
-from .curvature import (
-    compare_all_directions,
-    compare_directions,
-    compare_most_directions,
-    describe_directions,
-)
+from ..validation import LARGEST
+from .curvature import compare_directions, describe_directions, directions_in_place
 from .gaussian_distances import (
     compare_fisher_rao,
     compare_wasserstein,
     describe_fisher_rao,
     describe_wasserstein,
 )
-from .kl import compare_euclidean, compare_kl, describe_euclidean, describe_kl
+from .kl import (
+    Description,
+    compare_euclidean,
+    compare_kl,
+    describe_euclidean,
+    describe_kl,
+)
 from .overlap import (
     compare_bhattacharyya,
     compare_cauchy_schwarz,
@@ -41,6 +47,15 @@ from .overlap import (
     work_of_kde,
 )
 from .tangents import EXPLAINED, compare_tangents, describe_tangents
+
+LARGE = 2**19
+"""Bytes of a pair beyond which blocks are not made smaller than they have to be."""
+
+SOURCES = 256
+"""Samples whose pairs are looked at together where samples have an order."""
+
+MOST = 8
+"""More than this part of all pairs is most of them."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +73,12 @@ class Dissimilarity:
         False if the centres of the patches are enough.
     regularized : bool
         False if the covariances are wanted as they are.
-    compare_all : callable or None
-        Two descriptions -> EdgeValues of all pairs of their patches, (a, b) each, and
-        which pairs are better left to `compare`; for graphs with most of the pairs.
-    compare_most : callable or None
-        Two descriptions -> a function of places in them and three arrays, which writes
-        the EdgeValues of these pairs there; None where `compare_all` must do it.
+    in_place : callable or None
+        Two descriptions -> what takes places in both, and returns what `compare` would
+        of these pairs, without a copy of what describes them; or None. It is asked
+        first, if there is one.
+    in_place_of_most : bool
+        True if that is fast only where most of all pairs are listed.
     needs_points : bool
         True if Gaussians are not enough.
     n_directions : float or None
@@ -71,9 +86,6 @@ class Dissimilarity:
     work : callable or None
         Description -> numbers a pair takes to compare, where they are more than a few
         times those that describe it.
-    compare_places : callable or None
-        Two descriptions and places in them -> the numbers of these pairs, without a
-        copy of what describes them; None where it cannot.
     isometric : bool
         True if only lengths and angles matter, and the number of features: samples may
         then be given in coordinates of the space they span.
@@ -83,12 +95,11 @@ class Dissimilarity:
     compare: Callable[[Any, Any], Any]
     needs_gaussians: bool = True
     regularized: bool = True
-    compare_all: Callable[[Any, Any], tuple[EdgeValues, Array]] | None = None
-    compare_most: Callable[[Any, Any], Callable[..., None] | None] | None = None
+    in_place: Callable[[Any, Any], Callable[[Array, Array], Any] | None] | None = None
+    in_place_of_most: bool = False
     needs_points: bool = False
     n_directions: float | None = None
     work: Callable[[Any], int] | None = None
-    compare_places: Callable[..., np.ndarray | None] | None = None
     isometric: bool = False
 
 
@@ -96,9 +107,7 @@ DISSIMILARITIES = {
     "euclidean": Dissimilarity(
         describe_euclidean, compare_euclidean, needs_gaussians=False
     ),
-    "kl": Dissimilarity(
-        describe_kl, compare_kl, compare_places=kl_of_pairs, isometric=True
-    ),
+    "kl": Dissimilarity(describe_kl, compare_kl, in_place=kl_of_pairs, isometric=True),
     "bhattacharyya": Dissimilarity(
         describe_overlap, compare_bhattacharyya, isometric=True
     ),
@@ -119,8 +128,8 @@ DISSIMILARITIES = {
         describe_directions,
         compare_directions,
         regularized=False,
-        compare_all=compare_all_directions,
-        compare_most=compare_most_directions,
+        in_place=directions_in_place,
+        in_place_of_most=True,
     ),
     "principal_angles": Dissimilarity(
         describe_tangents,
@@ -168,3 +177,151 @@ def describe_patches(
         return dissimilarity.describe(patches)
     with parallel_config(backend="threading", n_jobs=n_jobs):
         return dissimilarity.describe(patches)
+
+
+def compare_pairs(
+    dissimilarity: Dissimilarity,
+    left: Description | Patches,
+    right: Description | Patches,
+    source: Array,
+    target: Array,
+    *,
+    order: np.ndarray | None = None,
+    most: bool | None = None,
+    names: tuple[Array, Array] | None = None,
+    n_jobs: int | None = None,
+) -> EdgeValues:
+    """Compare patch `source[e]` of `left` with patch `target[e]` of `right`.
+
+    Parameters
+    ----------
+    dissimilarity : Dissimilarity
+        The table row.
+    left, right : descriptions
+        What its `describe` returned.
+    source, target : int arrays (E,)
+        Positions in `left` and in `right`.
+    order : int array or None
+        All positions in `left`, those near each other together: their targets are then
+        read from cache. Sources ascend.
+    most : bool or None
+        Whether these are most of all pairs; None counts them.
+    names : int arrays (E,) or None
+        What an error calls the two patches of a pair; None is their positions.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    EdgeValues
+        (E,) numbers, finite and not negative.
+    """
+    arrays, n_pairs = arrays_of(left), source.shape[0]
+    xp = array_namespace(arrays[0])
+    if most is None:
+        most = n_pairs > arrays[0].shape[0] * arrays_of(right)[0].shape[0] // MOST
+    numbers = 0
+    for part in arrays:
+        numbers += math.prod(part.shape[1:])
+    compare_places = None
+    if dissimilarity.in_place is not None and (
+        most or not dissimilarity.in_place_of_most
+    ):
+        compare_places = dissimilarity.in_place(left, right)
+
+    def compare(block: slice | np.ndarray) -> EdgeValues:
+        i, j = source[block], target[block]
+        if not isinstance(arrays[0], np.ndarray):  # edges may be listed in NumPy
+            device = arrays[0].device
+            i, j = xp.asarray(i, device=device), xp.asarray(j, device=device)
+        if compare_places is not None:
+            values = compare_places(i, j)
+        else:
+            values = dissimilarity.compare(_take(left, i), _take(right, j))
+        return values if isinstance(values, EdgeValues) else EdgeValues(values)
+
+    if compare_places is not None and isinstance(arrays[0], np.ndarray):
+        values = _fill(compare, source, order, pairs_at_once(numbers), n_jobs)
+    else:
+        room = 4 * 8 * numbers
+        if dissimilarity.work is not None:
+            room += 8 * dissimilarity.work(left)
+        # A fourth of a block stays in the nearest cache; but a few pairs it must be.
+        room = min(4 * room, max(room, LARGE))
+        values = _join(map_blocks(compare, n_pairs, room, n_jobs), xp)
+    check_lengths(values.label_free, *(names or (source, target)))
+    return values
+
+
+def _fill(
+    compare: Callable[[slice | np.ndarray], EdgeValues],
+    source: np.ndarray,
+    order: np.ndarray | None,
+    step: int,
+    n_jobs: int | None,
+) -> EdgeValues:
+    """Compare `step` pairs at a time, or in an order those of `SOURCES` samples."""
+    n_parts = 1 if compare(slice(0, 1)).within is None else 3
+    values = np.empty((n_parts, source.size))  # one for all: large ones cost less
+    starts = np.zeros(1, dtype=np.int64)
+    if order is not None:
+        counts = np.bincount(source, minlength=order.size)
+        starts = np.concatenate([starts, counts.cumsum()])
+
+    def write(block: slice) -> None:
+        pairs: slice | np.ndarray = block
+        if order is not None:
+            first = starts[order[block]]
+            count = starts[order[block] + 1] - first
+            shift = np.repeat(first - (count.cumsum() - count), count)
+            pairs = shift + np.arange(shift.size)
+        found = compare(pairs)
+        parts = (found.label_free, found.within, found.between)[:n_parts]
+        for whole, part in zip(values, parts, strict=True):
+            whole[pairs] = part
+
+    if order is None:
+        map_blocks(write, source.size, 0, n_jobs, step=step)
+    else:
+        map_blocks(write, order.size, 0, n_jobs, step=SOURCES)
+    return EdgeValues(*values)
+
+
+def _join(blocks: list[EdgeValues], xp: Any) -> EdgeValues:
+    """Put the values of consecutive blocks of pairs in one."""
+    parts = zip(*((v.label_free, v.within, v.between) for v in blocks), strict=True)
+    return EdgeValues(*(None if part[0] is None else xp.concat(part) for part in parts))
+
+
+def arrays_of(description: Description | Patches) -> Description:
+    """Return the arrays that a description consists of, one row per patch each."""
+    if isinstance(description, Patches):
+        every = (getattr(description, field.name) for field in fields(description))
+        return tuple(part for part in every if part is not None)
+    return description
+
+
+def _take(description: Description | Patches, indices: Array) -> Any:
+    if isinstance(description, Patches):
+        return description.take(indices)
+    xp = array_namespace(description[0])
+    return tuple(xp.take(part, indices, axis=0) for part in description)
+
+
+def check_lengths(lengths: Array, source: Array, target: Array) -> None:
+    """Refuse what is no length, and name the samples it would be between."""
+    xp = array_namespace(lengths)
+    if not lengths.shape[0] or (
+        float(xp.min(lengths)) >= 0 and float(xp.max(lengths)) <= LARGEST
+    ):
+        return
+    wide = xp.astype(lengths, xp.float64)  # LARGEST is too large for float32
+    (bad,) = xp.nonzero(~((wide <= LARGEST) & (wide >= 0)))
+    if bad.shape[0]:
+        e = int(bad[0])
+        raise ValueError(
+            f"the dissimilarity of {bad.shape[0]} edges is not a number from 0 to "
+            f"{LARGEST:g}, the first {float(lengths[e])} between samples "
+            f"{int(source[e])} and {int(target[e])}. Scale the features, raise ridge, "
+            "or mend the dissimilarity callable."
+        )

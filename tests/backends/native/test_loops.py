@@ -15,8 +15,8 @@ from patchfold.backends.native import neighbors as native_neighbors
 from patchfold.backends.native import patches as native_patches
 from patchfold.backends.ranking import nearest_first
 from patchfold.dissimilarity.curvature import (
+    NEAR,
     compare_directions,
-    compare_most_directions,
     describe_directions,
 )
 from patchfold.dissimilarity.kl import compare_kl, describe_kl
@@ -96,13 +96,13 @@ def test_kl_of_factored_pairs_is_that_of_arrays(m, n_left, n_right):
 
     left, right = described(n_left), described(n_right)
     i, j = rng.integers(0, 60, (2, 200))
-    found = native_kl.kl_of_pairs(left, right, i, j)
+    found = native_kl.kl_of_pairs(left, right)(i, j)
     assert left[1].shape[1] == n_left + 1
     pairs = tuple(part[i] for part in left), tuple(part[j] for part in right)
     np.testing.assert_allclose(found, compare_kl(*pairs), rtol=1e-10, atol=1e-10)
     for place in range(7):  # arrays that end too soon are left to NumPy, which notices
         short = (*right[:place], right[place][:-1], *right[place + 1 :])
-        assert native_kl.kl_of_pairs(left, short, i, j) is None
+        assert native_kl.kl_of_pairs(left, short) is None
 
 
 @needs_loops
@@ -114,17 +114,17 @@ def test_kl_of_pairs_is_that_of_arrays(m, kind):
     near = rng.integers(0, 60, (60, m + 5))
     described = describe_kl(fit_patches(X, X, near, covariance=kind))
     i, j = rng.integers(0, 60, (2, 200))
-    found = native_kl.kl_of_pairs(described, described, i, j)
+    found = native_kl.kl_of_pairs(described, described)(i, j)
     left, right = (tuple(part[at] for part in described) for at in (i, j))
     np.testing.assert_allclose(found, compare_kl(left, right), rtol=1e-9, atol=1e-12)
     assert (found[i == j] == 0).all()
-    assert native_kl.kl_of_pairs(described, described, i[:0], j[:0]).shape == (0,)
+    assert native_kl.kl_of_pairs(described, described)(i[:0], j[:0]).shape == (0,)
 
 
 @needs_loops
 def test_what_the_loops_cannot_read_is_left_to_arrays():
     single = tuple(np.ones((3, 2), dtype=np.float32) for _ in range(3))
-    assert native_kl.kl_of_pairs(single, single, np.arange(3), np.arange(3)) is None
+    assert native_kl.kl_of_pairs(single, single) is None
     assert native_kl.invert_packed(np.ones((2, 3), dtype=np.float32)) is None
 
 
@@ -292,8 +292,7 @@ def test_curvatures_of_pairs_are_those_of_arrays(m, flat):
         part[:4] = other[:4]
     i, j = np.nonzero(rng.uniform(size=(40, 70)) < 0.7)
     i, j = np.append(i, [0, 0, 1, 3, 3]), np.append(j, [1, 0, 0, 3, 9])
-    found = np.full((3, i.size), np.nan)
-    compare_most_directions(left, right)(i, j, *found)
+    found = native_kl.turns_of_pairs(left, right, 1 - NEAR * 2.0**-26)(i, j)
     ends = (tuple(part[at] for part in side) for side, at in ((left, i), (right, j)))
     expected = compare_directions(*ends)
     for part, name in zip(found, ("label_free", "within", "between"), strict=True):
@@ -305,7 +304,7 @@ def test_curvatures_of_pairs_are_those_of_arrays(m, flat):
 @needs_loops
 def test_directions_in_single_precision_are_left_to_arrays():
     single = np.ones((3, 2, 2), dtype=np.float32), np.ones((3, 2), dtype=np.float32)
-    assert compare_most_directions(single, single) is None
+    assert native_kl.turns_of_pairs(single, single, 0.9) is None
 
 
 @needs_loops

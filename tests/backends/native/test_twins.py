@@ -16,8 +16,7 @@ from patchfold.backends.native import eigenvectors, field, graph, loops, neighbo
 from patchfold.backends.ranking import nearest_first
 from patchfold.dissimilarity.curvature import describe_directions
 from patchfold.dissimilarity.kl import describe_kl
-from patchfold.dissimilarity.lengths import compare_pairs
-from patchfold.dissimilarity.table import get_dissimilarity
+from patchfold.dissimilarity.table import compare_pairs, get_dissimilarity
 from patchfold.patches.fitting import Patches, fit_patches
 
 N = 60

@@ -35,12 +35,9 @@ def invert_packed(matrices: np.ndarray) -> np.ndarray | None:
 
 
 def kl_of_pairs(
-    left: tuple[Any, ...],
-    right: tuple[Any, ...],
-    row: np.ndarray,
-    column: np.ndarray,
-) -> np.ndarray | None:
-    """Return what `kl.compare_kl` does of listed pairs; None if it must do it.
+    left: tuple[Any, ...], right: tuple[Any, ...]
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+    """Make ready to do what `kl.compare_kl` does, of listed pairs; None if it must.
 
     Patches are described in float64, by packed matrices or by factors. They are read
     where they are: to copy them for every pair is what takes the time of `compare_kl`.
@@ -51,23 +48,27 @@ def kl_of_pairs(
         return None
     if len(left) == 3 and left[1].shape[1] != right[1].shape[1]:  # one is diagonal
         return None
-    values = np.empty(row.size)
-    pairs = as_kind(row, np.int64), as_kind(column, np.int64)
-    compare = loops().kl_of_pairs if len(left) == 3 else loops().kl_of_factored_pairs
-    compare(*parts, *pairs, values)
-    return values
+    loop = loops().kl_of_pairs if len(left) == 3 else loops().kl_of_factored_pairs
+
+    def compare(row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        values = np.empty(row.size)
+        loop(*parts, as_kind(row, np.int64), as_kind(column, np.int64), values)
+        return values
+
+    return compare
 
 
 def _fit_together(description: tuple[Any, ...]) -> bool:
     """Say whether arrays are patches as KL describes them."""
     if not all(map(is_plain, description)) or description[0].ndim != 2:
         return False
-    n, m = description[0].shape
-    rank = description[1].shape[1] if description[1].ndim > 1 else 0
-    shapes = [part.shape for part in description[1:]]
+    first, second, *others = (part.shape for part in description)
+    n, m = first
+    rank = second[1] if len(second) > 1 else 0
     if len(description) == 3:
-        return rank in (m, m * (m + 1) // 2) and shapes == [(n, rank)] * 2
-    return shapes == [(n, rank, m), (n, rank, rank), (n,), (n,), (n,), (n,)]
+        packed = rank in (m, m * (m + 1) // 2)
+        return packed and second == (n, rank) and others == [(n, rank)]
+    return second == (n, rank, m) and others == [(n, rank, rank), *[(n,)] * 4]
 
 
 def principal_directions(matrices: Any) -> tuple[np.ndarray, np.ndarray] | None:
@@ -84,7 +85,7 @@ def principal_directions(matrices: Any) -> tuple[np.ndarray, np.ndarray] | None:
 
 def turns_of_pairs(
     left: tuple[Any, ...], right: tuple[Any, ...], near: float
-) -> Callable[..., None] | None:
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
     """Make ready to do what `curvature.compare_directions` does, of many listed pairs.
 
     Parameters
@@ -97,9 +98,9 @@ def turns_of_pairs(
     Returns
     -------
     callable or None
-        Takes places in both and three arrays, and writes the mean curvature, the
-        smallest and the sum of the largest there; fast where places ascend and are
-        dense. None if arrays must do it.
+        Takes places in both (E,), and returns (3, E) numbers: the mean curvature, the
+        smallest and the sum of the largest; fast where places ascend and are dense.
+        None if arrays must do it.
     """
     parts = *left, *right
     if loops() is None or any(
@@ -109,11 +110,13 @@ def turns_of_pairs(
     plain = [as_kind(part, np.float64) for part in parts]
     sides = [_side_by_side(part) for part in plain[2:]]
 
-    def write(row: np.ndarray, column: np.ndarray, *out: np.ndarray) -> None:
+    def compare(row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        values = np.empty((3, row.size))
         pairs = as_kind(row, np.int64), as_kind(column, np.int64)
-        loops().turns_of_pairs(*plain, *sides, *pairs, *out, near)
+        loops().turns_of_pairs(*plain, *sides, *pairs, *values, near)
+        return values
 
-    return write
+    return compare
 
 
 def _side_by_side(rows: np.ndarray) -> np.ndarray:

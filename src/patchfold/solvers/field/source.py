@@ -15,8 +15,7 @@ import scipy.sparse as sp
 
 from ...backends.distances import squared_distances
 from ...backends.native.graph import reorder
-from ...dissimilarity.lengths import compare_pairs
-from ...dissimilarity.table import describe_patches, get_dissimilarity
+from ...dissimilarity.table import compare_pairs, describe_patches, get_dissimilarity
 from ...graph.precomputed import edges_from_matrix, links_from_matrix
 from ...graph.weights import pairs_from_directed
 from ...neighbors.choice import choose_search, find_neighbors, find_query_neighbors

@@ -32,8 +32,7 @@ from scipy.sparse import coo_array, dia_array
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils import check_array, column_or_1d
 
-from ...dissimilarity.lengths import compare_pairs
-from ...dissimilarity.table import DISSIMILARITIES
+from ...dissimilarity.table import DISSIMILARITIES, compare_pairs
 from ...neighbors.choice import resolve_n_neighbors
 from ...patches.fitting import Patches, fit_patches
 from ...solvers.arpack import arpack_eigenpairs

@@ -1,6 +1,7 @@
 """Graphs of most pairs (KLAP's K = .75n): the fast ways equal the literal ones."""
 
 from dataclasses import replace
+from functools import partial
 
 import array_api_strict as strict
 import numpy as np
@@ -12,9 +13,9 @@ from scipy.sparse.csgraph import connected_components
 import patchfold as pf
 from patchfold.backends.native import graph as native_graph
 from patchfold.backends.ranking import nearest_first
-from patchfold.dissimilarity import lengths
-from patchfold.dissimilarity.lengths import compare_pairs
-from patchfold.dissimilarity.table import DISSIMILARITIES
+from patchfold.dissimilarity import table
+from patchfold.dissimilarity.curvature import compare_all_directions, compare_by_tables
+from patchfold.dissimilarity.table import DISSIMILARITIES, compare_pairs
 from patchfold.graph.weights import find_pieces
 from patchfold.neighbors.choice import find_neighbors
 from patchfold.patches.fitting import fit_patches
@@ -57,7 +58,7 @@ DEGENERATE = "ignore::patchfold.exceptions.DegeneratePatchWarning"
 @pytest.mark.parametrize("by_tables", [False, True])
 @over_clouds
 def test_all_pairs_at_once_equal_pair_by_pair(
-    make, by_tables, small_blocks, monkeypatch, cut_blocks
+    make, by_tables, small_blocks, monkeypatch
 ):
     X = make()
     indices = find_neighbors(X, 30).indices
@@ -65,12 +66,14 @@ def test_all_pairs_at_once_equal_pair_by_pair(
     patches = fit_patches(X, X, indices, shrinkage=0.0, ridge=0.0)
     described = CURVATURE.describe(patches)
     ends = pairs.source, pairs.target
-    one_by_one = replace(CURVATURE, compare_all=None)
-    expected = compare_pairs(one_by_one, described, described, *ends)
+    expected = compare_pairs(CURVATURE, described, described, *ends, most=False)
     if small_blocks:
-        cut_blocks(10_000)
-        monkeypatch.setattr(lengths, "PAIRS", 7)
-    at_once = replace(CURVATURE, compare_most=None) if by_tables else CURVATURE
+        monkeypatch.setattr(table, "pairs_at_once", lambda numbers: 7)
+    at_once = CURVATURE
+    if by_tables:
+        at_once = replace(
+            CURVATURE, in_place=lambda *both: partial(compare_by_tables, *both)
+        )
     found = compare_pairs(at_once, described, described, *ends, n_jobs=2)
     for part in PARTS:
         ours, theirs = getattr(found, part), getattr(expected, part)
@@ -85,14 +88,12 @@ def test_all_pairs_at_once_use_nothing_but_the_array_api():
     described = CURVATURE.describe(patches)
     device = strict.Device("device1")
     there = tuple(strict.asarray(part, device=device) for part in described)
-    values, doubtful = CURVATURE.compare_all(there, there)
-    assert doubtful.device == device
+    assert {part.device for part in compare_all_directions(there, there)} == {device}
     ends = pairs.source, pairs.target
     here = tuple(map(strict.asarray, described))
     expected = compare_pairs(CURVATURE, described, described, *ends)
     found = compare_pairs(CURVATURE, here, here, *ends)
     for part in PARTS:
-        assert getattr(values, part).device == device
         ours, theirs = np.asarray(getattr(found, part)), getattr(expected, part)
         np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-12)
 
