@@ -46,11 +46,15 @@ class Integer:
 
 @dataclass(frozen=True)
 class Float:
-    """A finite real number between two bounds; `open_low` leaves out the lower one."""
+    """A real number between two bounds; `open_low` leaves out the lower one.
+
+    It is finite, unless it `may_be_infinite`.
+    """
 
     low: float
     high: float = np.inf
     open_low: bool = False
+    may_be_infinite: bool = False
 
     def accepts(self, value: Any) -> bool:
         """Say whether the value is acceptable; a bool is not a number here."""
@@ -61,7 +65,8 @@ class Float:
         except OverflowError:
             return False
         above = number > self.low if self.open_low else number >= self.low
-        return bool(np.isfinite(number)) and above and number <= self.high
+        finite = bool(np.isfinite(number)) or self.may_be_infinite
+        return finite and above and number <= self.high
 
     def __str__(self) -> str:
         sign = ">" if self.open_low else ">="

@@ -54,3 +54,22 @@ def test_iterative_solver_equals_the_dense_one(wine, estimator):
     iterative = estimator(eigen_solver="arpack").fit(X)
     assert_equal_up_to_sign(iterative.embedding_, dense.embedding_, atol=1e-6)
     np.testing.assert_allclose(iterative.eigenvalues_, dense.eigenvalues_, rtol=1e-5)
+
+
+def test_an_infinite_radius_takes_all_samples(wine):
+    X, _ = wine
+    points = pf.PatchIsomap(dissimilarity="euclidean", n_neighbors=None, radius=np.inf)
+    all_of_them = points.fit(X[:60])
+    counted = pf.PatchIsomap(dissimilarity="euclidean", n_neighbors=59).fit(X[:60])
+    np.testing.assert_allclose(all_of_them.embedding_, counted.embedding_)
+
+
+def test_the_reconstruction_error_of_landmarks_is_theirs(wine):
+    X, _ = wine
+    settings = {"n_neighbors": 20, "dissimilarity": "euclidean", "random_state": 0}
+    model = pf.PatchIsomap(n_landmarks=30, **settings).fit(X)
+    between = model.geodesics_[:, model.landmarks_]
+    matrix = pf.PatchIsomap(dissimilarity="precomputed", n_neighbors=29).fit(between)
+    assert model.reconstruction_error() == pytest.approx(matrix.reconstruction_error())
+    with pytest.raises(AttributeError, match=r"30 landmarks: read geodesics_"):
+        _ = model.dist_matrix_

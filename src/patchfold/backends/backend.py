@@ -60,9 +60,9 @@ class Backend:
     ----------
     device : torch.device or None
         None is NumPy.
-    dtype : torch.dtype or None
-        Floating type of what was given; results are given back in it. None keeps
-        theirs.
+    dtype : dtype or None
+        Floating type of what was given, of torch or NumPy; results are given back in
+        it. None keeps theirs.
     """
 
     device: Any = None
@@ -86,7 +86,11 @@ class Backend:
         >>> x = np.ones(3)
         >>> backend_for(x).give_back(x) is x
         True
+        >>> backend_for(np.ones(3, np.float32)).give_back(x).dtype
+        dtype('float32')
         """
+        if self.is_numpy and self.dtype is not None:
+            return NUMPY.bring(value).astype(self.dtype, copy=False)
         return value if _is_all_numpy(self) else send(value, self.device, self.dtype)
 
     @contextmanager
@@ -124,6 +128,15 @@ class Backend:
 
 NUMPY = Backend()
 
+NUMPY_SINGLE = Backend(dtype=np.dtype(np.float32))
+"""NumPy, for samples in single precision: work is done in double precision."""
+
+
+def _is_single(X: Any) -> bool:
+    """Say whether an array, or every column of a frame, is in single precision."""
+    kinds = list(getattr(X, "dtypes", ())) or [getattr(X, "dtype", None)]
+    return all(str(kind).lower() == "float32" for kind in kinds)
+
 
 def _is_all_numpy(backend: Backend) -> bool:
     """Say whether nothing can be a tensor, nor becomes one: torch is not imported."""
@@ -140,7 +153,7 @@ def backend_for(X: Any) -> Backend:
     True
     """
     if _is_all_numpy(NUMPY) or not is_tensor(X):
-        return NUMPY
+        return NUMPY_SINGLE if _is_single(X) else NUMPY
     return Backend(X.device, X.dtype if X.dtype.is_floating_point else None)
 
 

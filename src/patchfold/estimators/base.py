@@ -30,6 +30,7 @@ from .parameters import COMMON_RULES, is_precomputed
 from .selection import choose_n_neighbors
 from .source import STAGES, CheckedInput, Source, check_input, check_source, open_source
 from .stored.embedding import StoredEmbedding
+from .stored.rules import in_double_precision
 
 
 class PatchEmbedding(
@@ -166,7 +167,8 @@ class PatchEmbedding(
         check_is_fitted(self)
         links: Any = self._fitted.links
         solution = self._fitted.solution
-        given, here, embedding = backend_for(X), links.backend, self.embedding_
+        given, here = backend_for(X), links.backend
+        embedding = in_double_precision(self.embedding_)
         X = here.bring(check_source(self, X, reset=False))
         quiet = np.errstate(over="ignore", invalid="ignore")  # checked below
         with here.working_on(X, "Place fewer samples at a time."), quiet:
@@ -204,6 +206,7 @@ class PatchEmbedding(
         tags.input_tags.pairwise = is_precomputed(self)
         tags.input_tags.sparse = is_precomputed(self)
         tags.target_tags.required = self.label_rule is not None
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 

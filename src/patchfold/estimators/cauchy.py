@@ -90,10 +90,11 @@ class CauchyEmbedding(PatchEmbedding):
         trustworthy embedding. None compares all pairs, as the paper does: memory and
         time then grow with the square of the samples.
     radius : float or None, default=None
-        Neighbours are all samples within this distance, instead of a number of them;
-        set `n_neighbors=None` with it. A sample without any is named in a warning and
-        joined to the others by closest pairs; its patch has its nearest one. A new
-        sample without any is placed by its nearest training sample, with a warning.
+        Neighbours are all samples within this distance (inf: all samples), instead of a
+        number of them; set `n_neighbors=None` with it. A sample without any is named in
+        a warning and joined to the others by closest pairs; its patch has its nearest
+        one. A new sample without any is placed by its nearest training sample, with a
+        warning.
     dissimilarity : str or callable, default="euclidean"
         Dissimilarity of an edge. "euclidean" compares the samples; "kl",
         "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"

@@ -393,4 +393,5 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = is_precomputed(self)
         tags.input_tags.sparse = is_precomputed(self)
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

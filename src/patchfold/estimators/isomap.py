@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ..backends.arrays import Array
 from ..backends.backend import backend_for
@@ -13,7 +14,13 @@ from ..backends.memory import require_memory
 from ..graph.paths import by_samples, geodesics
 from ..graph.weights import edges_of
 from ..records import EdgeList, Links
-from ..solvers.mds import MDSFit, classical_mds, place_by_geodesics, triangulate
+from ..solvers.mds import (
+    MDSFit,
+    classical_mds,
+    place_by_geodesics,
+    reconstruction_error,
+    triangulate,
+)
 from ..validation import Integer, Nothing, OneOf
 from .base import PatchEmbedding
 from .links import Solution
@@ -84,10 +91,11 @@ class PatchIsomap(PatchEmbedding):
         samples. "auto" fits several sizes from 4 to 40 and takes the one with the most
         trustworthy embedding.
     radius : float or None, default=None
-        Neighbours are all samples within this distance, instead of a number of them;
-        set `n_neighbors=None` with it. A sample without any is named in a warning and
-        joined to the others by closest pairs; its patch has its nearest one. A new
-        sample without any is placed by its nearest training sample, with a warning.
+        Neighbours are all samples within this distance (inf: all samples), instead of a
+        number of them; set `n_neighbors=None` with it. A sample without any is named in
+        a warning and joined to the others by closest pairs; its patch has its nearest
+        one. A new sample without any is placed by its nearest training sample, with a
+        warning.
     dissimilarity : str or callable, default="kl"
         Length of an edge. "euclidean" compares the samples; "kl",
         "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"
@@ -148,6 +156,8 @@ class PatchIsomap(PatchEmbedding):
     geodesics_ : array (n_landmarks, n_samples)
         Shortest-path lengths from the landmarks; without `n_landmarks`, from every
         sample.
+    dist_matrix_ : array (n_samples, n_samples)
+        `geodesics_` by scikit-learn's name, where every sample is a landmark.
     landmarks_ : int array (n_landmarks,) or None
         Which samples they are, ascending; None if every sample is one.
     n_neighbors_ : int or None
@@ -272,6 +282,36 @@ class PatchIsomap(PatchEmbedding):
         if self.landmarks_ is None:
             return mds.embedding, solution
         return triangulate(mds, self.geodesics_.T, n_jobs=n_jobs), solution
+
+    @property
+    def dist_matrix_(self) -> Array:
+        """`geodesics_` by the name and in the precision that scikit-learn has."""
+        if self.landmarks_ is not None:
+            raise AttributeError(
+                "dist_matrix_ has the geodesics between all samples, and there are "
+                f"{self.landmarks_.shape[0]} landmarks: read geodesics_, or set "
+                "n_landmarks=None."
+            )
+        single = self.embedding_.dtype == np.float32
+        return self.geodesics_.astype(np.float32) if single else self.geodesics_
+
+    def reconstruction_error(self) -> float:
+        """Return how much of the geodesics the embedding does not show.
+
+        The Frobenius norm of the difference of two centred kernels, that of the
+        geodesics and that of the embedding, divided by the number of samples; with
+        `n_landmarks`, of landmarks.
+
+        Returns
+        -------
+        error : float
+            At least 0, in squared units of the edges.
+        """
+        check_is_fitted(self)
+        between = self.geodesics_
+        if self.landmarks_ is not None:
+            between = between[:, self.landmarks_]
+        return float(reconstruction_error(between, self.eigenvalues_))
 
     def _solution(self, mds: MDSFit) -> PathLengths:
         return PathLengths(mds, self.geodesics_, self.landmarks_ is not None)

@@ -73,10 +73,11 @@ class PatchLLE(PatchEmbedding):
         samples. "auto" fits several sizes from 4 to 40 and takes the one with the most
         trustworthy embedding.
     radius : float or None, default=None
-        Neighbours are all samples within this distance, instead of a number of them;
-        set `n_neighbors=None` with it. A sample without any is named in a warning and
-        joined to the others by closest pairs; its patch has its nearest one. A new
-        sample without any is placed by its nearest training sample, with a warning.
+        Neighbours are all samples within this distance (inf: all samples), instead of a
+        number of them; set `n_neighbors=None` with it. A sample without any is named in
+        a warning and joined to the others by closest pairs; its patch has its nearest
+        one. A new sample without any is placed by its nearest training sample, with a
+        warning.
     dissimilarity : str or callable, default="kl"
         Dissimilarity of an edge. "euclidean" compares the samples; "kl",
         "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"
@@ -132,6 +133,9 @@ class PatchLLE(PatchEmbedding):
         Reconstruction weights; every row sums to 1.
     eigenvalues_ : array (n_components,)
         Eigenvalues of (I-W)ᵀ(I-W) after the trivial one, ascending.
+    reconstruction_error_ : float
+        Squared distance, summed over the samples, of the coordinates from those that
+        the weights make of the neighbours': the sum of `eigenvalues_`.
     n_neighbors_ : int or None
         Neighbours used, where a number of them was asked for.
     patch_sizes_ : int array (n_samples,) or None
@@ -219,6 +223,11 @@ class PatchLLE(PatchEmbedding):
 
     def _components(self, pairs: Pairs, weak: Components) -> Components:
         return closed_components(pairs)
+
+    @property
+    def reconstruction_error_(self) -> float:
+        """How far the coordinates are from what their neighbours make of them."""
+        return float(self.eigenvalues_.sum())
 
     def _solution(self, X: Any) -> Reconstruction:
         points = self.dissimilarity == "euclidean"

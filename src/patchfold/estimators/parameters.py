@@ -21,7 +21,7 @@ from ..validation import (
 COMMON_RULES: dict[str, Any] = {
     "n_components": Integer(1),
     "n_neighbors": (Integer(1), Fraction(), OneOf("auto"), Nothing()),
-    "radius": (Float(0, open_low=True), Nothing()),
+    "radius": (Float(0, open_low=True, may_be_infinite=True), Nothing()),
     "adaptive_patches": Truth(),
     "dissimilarity": (
         OneOf(*DISSIMILARITIES, "precomputed"),

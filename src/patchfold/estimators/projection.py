@@ -67,9 +67,10 @@ class PatchProjection(PatchEmbedding):
         samples. "auto" fits several sizes from 4 to 40 and takes the one with the most
         trustworthy embedding.
     radius : float or None, default=None
-        Neighbours are all samples within this distance, instead of a number of them;
-        set `n_neighbors=None` with it. A sample without any is named in a warning and
-        joined to the others by closest pairs; its patch has its nearest one.
+        Neighbours are all samples within this distance (inf: all samples), instead of a
+        number of them; set `n_neighbors=None` with it. A sample without any is named in
+        a warning and joined to the others by closest pairs; its patch has its nearest
+        one.
     dissimilarity : str or callable, default="kl"
         Dissimilarity of an edge. "euclidean" compares the samples; "kl",
         "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array
 
-from ..backends.backend import NUMPY, backend_for
+from ..backends.backend import backend_for
 from ..backends.threads import map_ahead
 from ..neighbors.choice import resolve_n_neighbors
 from ..neighbors.search import open_search
@@ -73,8 +73,8 @@ def fit_sweep(
             "to go through: set radius=None."
         )
     shares_stages = hasattr(estimator, "_fit_source")
-    on_device = not backend_for(X).is_numpy
-    if is_precomputed(estimator) or on_device or not shares_stages:
+    backend = backend_for(X)
+    if is_precomputed(estimator) or not backend.is_numpy or not shares_stages:
         for size in sorted(sizes):
             yield clone(estimator).set_params(n_neighbors=size).fit(X, y)
         return
@@ -96,7 +96,7 @@ def fit_sweep(
         count = model.n_neighbors
         own = replace(search, n_neighbors=count)
         source = open_source(model, data, count, search=own, found=found)
-        return model._fit_source(source, NUMPY)
+        return model._fit_source(source, backend)
 
     # scikit-learn's checks change the filters of warnings, which threads share: here.
     yield from map_ahead(fit, map(check, counts), n_jobs)

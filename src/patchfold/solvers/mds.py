@@ -80,6 +80,31 @@ def classical_mds(
 
 
 @on_any_device
+def reconstruction_error(distances: np.ndarray, eigenvalues: np.ndarray) -> float:
+    """Return ‖B - B_d‖ / n, B_d the inner products of d coordinates, as scikit-learn.
+
+    Parameters
+    ----------
+    distances : array (n, n)
+        What was embedded.
+    eigenvalues : array (d,)
+        Of the coordinates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.array([0.0, 1.0, 3.0])
+    >>> distances = abs(points[:, None] - points)
+    >>> fit = classical_mds(distances, 1, seed=np.random.RandomState(0))
+    >>> round(reconstruction_error(distances, fit.eigenvalues), 6)
+    0.0
+    """
+    matrix = _Centred(distances, None).matrix()
+    left = np.einsum("ij,ij->", matrix, matrix) - np.sum(eigenvalues**2)
+    return float(np.sqrt(max(left, 0.0))) / distances.shape[0]
+
+
+@on_any_device
 def _solve_dense(
     matrix: np.ndarray, n_components: int
 ) -> tuple[np.ndarray, np.ndarray]:
