@@ -9,6 +9,7 @@ from .backends.version import __version__
 
 if TYPE_CHECKING:
     from . import cluster, datasets, exceptions, metrics, plotting
+    from .backends.environment import show_versions
     from .comparison import Comparison, compare
     from .estimators import (
         CauchyEmbedding,
@@ -51,9 +52,11 @@ __all__ = [
     "plotting",
     "save_model",
     "select_n_neighbors",
+    "show_versions",
 ]
 
 _MODULES = {
+    "backends.environment": ("show_versions",),
     "comparison": ("Comparison", "compare"),
     "estimators": (
         "CauchyEmbedding",

@@ -81,7 +81,7 @@ SLOW_BENCH = """
 import time
 from patchfold.studies.bench import report
 from patchfold.studies.bench.rows import Result, Versus
-from patchfold.cli import main
+from patchfold.__main__ import main
 
 def wait(row, quick, n_jobs):
     time.sleep(row.lasts[quick])

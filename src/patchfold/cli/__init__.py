@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Annotated
 
 import typer
 
+from ..backends.version import __version__
 from . import bench, compare, datasets, embed, reproduce, view
 from ._usage import OneLineGroup
 
@@ -22,6 +24,29 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"patchfold {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="print the version; patchfold.show_versions() prints more",
+            callback=_show_version,
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
+    """Manifold learning that compares neighbourhoods, not points."""
+
+
 commands: list[Callable[..., None]] = [
     embed.embed,
     compare.compare,
@@ -32,8 +57,3 @@ if find_spec("patchfold.studies"):
     commands += [reproduce.reproduce, bench.bench]
 for command in commands:
     app.command()(command)
-
-
-def main() -> None:
-    """Run the command line."""
-    app()

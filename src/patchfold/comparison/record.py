@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
-from importlib import metadata
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..backends.environment import describe_speed, installed_version
 from .scoring import Result
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ PACKAGES = (
     "umap-learn",
 )
 """Whose versions a record has, beside Python's."""
+
+NEEDED = ("pandas", "plotly")
+"""Packages of the extra `cli` without which nothing can be compared."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,12 +82,20 @@ class Findings:
         }
 
 
+def check_installed() -> None:
+    """Raise ImportError, with the extra to install, where a comparison cannot run."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise ImportError(
+            f'compare needs {" and ".join(missing)}: pip install "patchfold[cli]".'
+        )
+
+
 def installed_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that are installed."""
-    found = {"Python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    """Return the versions of Python and of the packages, and what decides the speed."""
+    found = {name: installed_version(name) for name in PACKAGES}
+    return {
+        "Python": platform.python_version(),
+        **{name: version for name, version in found.items() if version},
+        **describe_speed(),
+    }

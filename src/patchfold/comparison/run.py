@@ -26,7 +26,7 @@ from ..tables import choose_columns, encode_classes, make_encoder, read_source
 from ..tables.encoding import describe_columns
 from .figure import draw_embeddings
 from .planning import Outcome, conclude, plan, plan_control, run_call
-from .record import Findings, installed_versions
+from .record import Findings, check_installed, installed_versions
 from .report import build_page
 from .scoring import Problem, Result, make_splits, reference
 
@@ -181,6 +181,7 @@ def compare(
     0.9
     """
     command = _call(locals())
+    check_installed()
     name, frame, column = _read(data, target)
     chosen = _choose_methods(methods)
     _check_counts(n_neighbors=n_neighbors, n_splits=n_splits, max_samples=max_samples)

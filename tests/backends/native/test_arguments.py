@@ -88,7 +88,7 @@ LOOPS = sorted(
     for name in vars(native.loops() or object)
     if "(" in str(getattr(native.loops(), name).__doc__)
     and not name.startswith("_")
-    and name != "LAYOUT"
+    and name not in ("LAYOUT", "INSTRUCTIONS")
 )
 ARRAYS = [
     (loop, place)

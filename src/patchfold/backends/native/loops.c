@@ -44,6 +44,36 @@ static int add_loop(PyObject *loops, const Loop *loop, PyMethodDef *method)
     return is_added;
 }
 
+/* The instructions that the loops use on this processor, as `EVERY_PROCESSOR` picks. */
+static const char *instructions(void)
+{
+#if defined(HAS_CLONES)
+    __builtin_cpu_init();
+#if __GNUC__ >= 12
+    if (__builtin_cpu_supports("x86-64-v4"))
+        return "x86-64-v4";
+    if (__builtin_cpu_supports("x86-64-v3"))
+        return "x86-64-v3";
+#else
+    if (__builtin_cpu_supports("avx512f"))
+        return "avx512f";
+    if (__builtin_cpu_supports("avx2"))
+        return "avx2";
+#endif
+#endif
+#if defined(__x86_64__) && defined(__AVX512F__)
+    return "avx512f";
+#elif defined(__x86_64__) && defined(__AVX2__)
+    return "avx2";
+#elif defined(__x86_64__)
+    return "x86-64";
+#elif defined(__aarch64__)
+    return "aarch64";
+#else
+    return "portable";
+#endif
+}
+
 PyMODINIT_FUNC PyInit__loops(void)
 {
     static PyMethodDef added[N_LOOPS];
@@ -52,6 +82,9 @@ PyMODINIT_FUNC PyInit__loops(void)
         if (!add_loop(loops, LOOPS[k], added + k))
             Py_CLEAR(loops);
     if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 19) < 0)
+        Py_CLEAR(loops);
+    if (loops != NULL &&
+        PyModule_AddStringConstant(loops, "INSTRUCTIONS", instructions()) < 0)
         Py_CLEAR(loops);
     return loops;
 }

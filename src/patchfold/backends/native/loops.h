@@ -18,9 +18,11 @@
     defined(__SANITIZE_ADDRESS__)
 #define EVERY_PROCESSOR
 #elif __GNUC__ >= 12
+#define HAS_CLONES
 #define EVERY_PROCESSOR \
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
+#define HAS_CLONES
 #define EVERY_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 

@@ -85,6 +85,15 @@ def is_compiled() -> bool:
     return _loops is not None
 
 
+def instruction_set() -> str:
+    """Return which instructions the loops in C use; "" where they are not compiled.
+
+    With GCC on Linux and x86-64 they are chosen for the processor when the loops are
+    loaded. Elsewhere they are those that every processor of the platform has.
+    """
+    return getattr(_loops, "INSTRUCTIONS", "") if _loops is not None else ""
+
+
 def loops() -> Any:
     """Return the loops in C; None where they are not compiled."""
     return _loops

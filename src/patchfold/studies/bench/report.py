@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...backends.backend import Backend
+from ...backends.environment import describe_speed
 from ...backends.files import write_bytes, write_text
 from .device import ROWS, describe_device, time_row
 from .measure import Measurement
@@ -161,7 +162,8 @@ def describe_machine(quick: bool, n_jobs: int) -> str:
     kind = "A quick run" if quick else "A full run"
     return (
         f"{kind} on {os.cpu_count()} cores ({platform.machine()}), n_jobs={n_jobs}, "
-        f"load {load} at its start; Python {platform.python_version()}, {packages}."
+        f"load {load} at its start; Python {platform.python_version()}, {packages}; "
+        f"{', '.join(f'{name} {value}' for name, value in describe_speed().items())}."
     )
 
 
