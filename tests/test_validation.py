@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -12,11 +13,14 @@ from sklearn.base import clone
 from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
+from patchfold.backends.native import loops
 from patchfold.exceptions import (
     DisconnectedGraphWarning,
+    MissingLoopsWarning,
     NegativeEigenvalueWarning,
     NeighborCountWarning,
 )
+from patchfold.validation import check_samples
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 OTHER = np.random.default_rng(1).normal(size=(30, 5))
@@ -423,3 +427,23 @@ def test_a_fit_on_other_data_does_not_leave_the_old_count_of_components():
         model.fit(far_apart())
     model.set_params(n_neighbors=None).fit(X)
     assert model.n_connected_components_ == 1
+
+
+def test_a_large_fit_without_the_loops_warns_once(in_arrays, monkeypatch):
+    monkeypatch.setattr("patchfold.validation._warned", set())
+    few, many = np.zeros((20_000, 1)), np.zeros((20_001, 1))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        check_samples(pf.PatchIsomap(), many, reset=True)
+        assert bool(told) != loops.is_compiled()
+    monkeypatch.setattr("patchfold.validation._warned", set())
+    in_arrays()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        check_samples(pf.PatchIsomap(), few, reset=True)
+        assert not told
+        for _ in range(2):
+            check_samples(pf.PatchIsomap(), many, reset=True)
+    (only,) = told
+    assert only.category is MissingLoopsWarning
+    assert "a fit of 20001 samples takes several times as long" in str(only.message)

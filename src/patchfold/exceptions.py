@@ -48,6 +48,10 @@ class FarSampleWarning(PatchfoldWarning):
     """A new sample is far from all training samples, and was put at the rim."""
 
 
+class MissingLoopsWarning(PatchfoldWarning):
+    """The loops in C are not compiled, and a fit is large enough to need them."""
+
+
 class MemoryBudgetError(MemoryError):
     """The work does not fit in memory; where that is known, it was not begun."""
 

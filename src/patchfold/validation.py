@@ -16,9 +16,17 @@ from sklearn.utils.validation import validate_data
 
 from .backends.arrays import Array, array_namespace
 from .backends.backend import on_any_device
+from .backends.native.loops import is_compiled
+from .exceptions import MissingLoopsWarning, warn
 
 LARGEST = 1e150
 """Squares of larger numbers are infinite; those of numbers below 1 / LARGEST are 0."""
+
+MANY_SAMPLES = 20_000
+"""With more samples a fit by arrays takes long enough for a warning."""
+
+_warned: set[type] = set()
+"""Warnings that are given once in a process, and were."""
 
 
 class Rule(Protocol):
@@ -216,7 +224,7 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> An
     # Sums over rows that lie in another order in memory differ in their last digits.
     settings = {"dtype": np.float64, "order": "C", **settings}
     try:
-        return validate_data(estimator, X, reset=reset, **settings)
+        checked = validate_data(estimator, X, reset=reset, **settings)
     except (TypeError, ValueError) as error:
         if "could not convert" in str(error) or "float()" in str(error):
             raise type(error)(
@@ -228,6 +236,22 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> An
                 "X must be dense, and its columns are sparse: pass X.sparse.to_dense()."
             ) from error
         raise
+    if reset:
+        _warn_without_loops(checked.shape[0])
+    return checked
+
+
+def _warn_without_loops(n_samples: int) -> None:
+    """Warn, once in a process, of a large fit without the loops in C."""
+    if n_samples <= MANY_SAMPLES or is_compiled() or MissingLoopsWarning in _warned:
+        return
+    _warned.add(MissingLoopsWarning)
+    warn(
+        "the loops in C are not compiled, and arrays take their place: a fit of "
+        f"{n_samples} samples takes several times as long. Install a wheel, or a C "
+        "compiler and then patchfold again; patchfold.show_versions() shows the state.",
+        MissingLoopsWarning,
+    )
 
 
 def _refuse_dates(X: Any) -> None:

@@ -17,6 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 import patchfold as pf
+from patchfold.backends.environment import describe_speed
 from patchfold.comparison.scoring import make_splits
 from patchfold.tables import choose_columns, make_encoder
 
@@ -245,6 +246,7 @@ class TestPage:
             "scaled to mean 0, variance 1",
             "patchfold compare &#x27;my file.csv&#x27;",
             f"scikit-learn {found.versions['scikit-learn']}",
+            ", ".join(f"{name} {state}" for name, state in describe_speed().items()),
             "labels permuted",
             "Held-out accuracy against K",
         ):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from patchfold.backends.environment import describe_speed
 from patchfold.cli import app
 from patchfold.records import Neighborhoods
 from patchfold.studies.bench import device, report, rows
@@ -212,6 +213,8 @@ def test_the_command_prints_the_table_and_writes_it(tmp_path, clock):
         "growth.csv",
         "growth.png",
     ]
+    speed = ", ".join(f"{name} {value}" for name, value in describe_speed().items())
+    assert f"; {speed}.\n" in (out / "bench.md").read_text(encoding="utf-8")
     with open(out / "bench.csv", encoding="utf-8") as file:
         written = list(csv.DictReader(file))
     assert [row["what"] for row in written] == ["one", "two", "help", "three"]
