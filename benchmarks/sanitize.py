@@ -4,8 +4,8 @@
     python benchmarks/sanitize.py --toy  # compiles and loads the loops, no more
 
 `make sanitize` does that. Without arguments the whole suite runs but for what is left
-out below, and then the fuzzers of public calls and of model files. What a sanitizer finds ends the run.
-The package is copied to build/sanitized and compiled there by cc, which must be GCC
+out below, and then the fuzzers of public calls and of model files. What a sanitizer
+finds ends the run. The package is copied to build/sanitized and compiled there by cc, which must be GCC
 with its sanitizers; nothing else is touched.
 """
 
