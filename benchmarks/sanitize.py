@@ -5,8 +5,8 @@
 
 `make sanitize` does that. Without arguments the whole suite runs but for what is left
 out below, and then the fuzzers of public calls and of model files. What a sanitizer
-finds ends the run. The package is copied to build/sanitized and compiled there by cc, which must be GCC
-with its sanitizers; nothing else is touched.
+finds ends the run. The package is copied to build/sanitized and compiled there by
+cc, which must be GCC with its sanitizers; nothing else is touched.
 """
 
 from __future__ import annotations
