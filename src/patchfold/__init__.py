@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .estimators.recipes import cauchy, elap, isomap_kl, klap, pelle
     from .estimators.selection import select_n_neighbors
     from .estimators.sweep import fit_sweep
-    from .patches.fitting import Patches
+    from .records import Patches
     from .tables.models.saving import load_model, save_model
 
 __all__ = [

@@ -6,13 +6,13 @@ queries.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .backends.arrays import Array, array_namespace
+from .backends.arrays import Array, add_to_diagonals, array_namespace, identity_like
 from .backends.native.graph import mirror_edges
 
 
@@ -128,6 +128,77 @@ def pointer_of(counts: np.ndarray) -> np.ndarray:
     [0, 2, 2, 3]
     """
     return np.concatenate([[0], np.cumsum(counts)])
+
+
+@dataclass(frozen=True)
+class Patches:
+    """Local Gaussians, one per sample; what a dissimilarity compares.
+
+    Exactly one of `dense`, `factor` and `diagonal` is present where there are Gaussians
+    at all ("euclidean" needs only the centres).
+
+    Attributes
+    ----------
+    center : array (n, m)
+        The sample each patch belongs to.
+    mean : array (n, m) or None
+        Patch means.
+    dense : array (n, m, m) or None
+        Regularised covariances.
+    factor : array (n, r, m) or None
+        Centred and scaled points A, with covariance AᵀA + noise I.
+    noise : array (n,) or None
+        The isotropic part ε that regularisation added.
+    diagonal : array (n, m) or None
+        Regularised variances, where covariances are diagonal.
+    n_directions : array (n,) or None
+        Leading directions a patch keeps, where not all of them.
+    points : array (n, p, m) or None
+        The points of the patches, where the dissimilarity asks for them.
+    n_features : array (n,) or None
+        Number of features, where everything above is in fewer coordinates (`Span`);
+        across those a covariance is its isotropic part.
+    """
+
+    center: Array
+    mean: Array = None
+    dense: Array = None
+    factor: Array = None
+    noise: Array = None
+    diagonal: Array = None
+    n_directions: Array = None
+    points: Array = None
+    n_features: Array = None
+
+    @property
+    def covariance(self) -> Array:
+        """Regularised covariances (n, m, m), formed here if they are kept otherwise."""
+        if self.dense is not None:
+            return self.dense
+        if self.diagonal is not None:
+            return self.diagonal[:, :, None] * identity_like(self.diagonal)
+        xp = array_namespace(self.factor)
+        gram = xp.matmul(xp.matrix_transpose(self.factor), self.factor)
+        return add_to_diagonals(gram, self.noise)
+
+    @property
+    def counts(self) -> Array:
+        """Number of features (n,), of each patch the same."""
+        if self.n_features is not None:
+            return self.n_features
+        return self.center.shape[1] + 0 * self.noise
+
+    def take(self, chosen: Any) -> Patches:
+        """Return some patches: a slice of them, without a copy, or those at places."""
+        xp = array_namespace(self.center)
+        parts = {}
+        for field in fields(self):
+            part = getattr(self, field.name)
+            if isinstance(chosen, slice) and part is not None:
+                parts[field.name] = part[chosen, ...]
+            elif part is not None:
+                parts[field.name] = xp.take(part, chosen, axis=0)
+        return Patches(**parts)
 
 
 @dataclass(frozen=True)

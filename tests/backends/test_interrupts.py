@@ -12,7 +12,8 @@ PROGRAM = """
 import signal, sys, time
 import numpy as np
 import scipy.sparse as sp
-from patchfold.backends.native import dissimilarity, eigenvectors, graph as native_graph
+from patchfold.backends.native import eigenvectors, patches as native_patches
+from patchfold.backends.native import graph as native_graph
 from patchfold.backends.threads import map_blocks, wait_for
 from patchfold.backends.native.neighbors import group_samples, search_cells
 
@@ -33,7 +34,7 @@ def paths():
 def divergences():
     described = [rng.uniform(size=(2000, m)) for m in (60, 1830, 1830)]
     row, column = rng.integers(0, 2000, (2, 3_000_000))
-    return lambda: dissimilarity.kl_of_pairs(described, described)(row, column)
+    return lambda: native_patches.kl_of_pairs(described, described)(row, column)
 
 def vectors():
     block = rng.normal(size=(100_000, 256))

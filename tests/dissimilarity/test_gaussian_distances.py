@@ -11,7 +11,8 @@ import patchfold as pf
 from patchfold.dissimilarity.table import DISSIMILARITIES
 from patchfold.exceptions import SingularPatchError
 from patchfold.neighbors.choice import find_neighbors
-from patchfold.patches.fitting import Patches, fit_patches
+from patchfold.patches.fitting import fit_patches
+from patchfold.records import Patches
 
 ORACLES = {
     "bhattacharyya": reference.bhattacharyya,

@@ -26,8 +26,8 @@ from patchfold.dissimilarity.table import (
 )
 from patchfold.exceptions import DegeneratePatchWarning, SingularPatchError
 from patchfold.neighbors.choice import find_neighbors
-from patchfold.patches.fitting import Patches, fit_patches, mean_variance
-from patchfold.records import EdgeValues
+from patchfold.patches.fitting import fit_patches, mean_variance
+from patchfold.records import EdgeValues, Patches
 
 
 def data(n=30, m=3, seed=0):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 import patchfold as pf
 from patchfold.dissimilarity.tangents import compare_tangents, describe_tangents
 from patchfold.neighbors.choice import find_neighbors
-from patchfold.patches.fitting import Patches, fit_patches
+from patchfold.patches.fitting import fit_patches
+from patchfold.records import Patches
 
 
 def data(n=40, m=4, seed=0):

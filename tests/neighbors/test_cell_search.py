@@ -22,9 +22,7 @@ from patchfold.neighbors.choice import (
     find_neighbors,
     find_query_neighbors,
 )
-from patchfold.patches.fitter import PatchFitter
-from patchfold.patches.fitting import fit_patches
-from patchfold.patches.space import Space
+from patchfold.patches.fitting import PatchFitter, fit_patches
 
 K = 10
 
@@ -400,7 +398,7 @@ def test_patches_described_a_few_at_a_time_are_those_of_all_at_once(name, n_neig
     settings = {"keep_points": dissimilarity.needs_points}
     whole = describe_patches(dissimilarity, fit_patches(X, X, near.indices, **settings))
     order = np.random.default_rng(0).permutation(1000)
-    fitter = PatchFitter(Space(X), n_neighbors, settings)
+    fitter = PatchFitter(X, n_neighbors, settings)
     patches = PatchesOnDemand(name, fitter, near)
     for n_jobs in (None, 2):
         parts = patches.describe_all(order, n_jobs=n_jobs)

@@ -9,6 +9,7 @@ from helpers import reference
 from helpers.estimators import over_graph_embeddings
 
 import patchfold as pf
+from patchfold.dissimilarity.kl import check_invertible
 from patchfold.exceptions import (
     DegeneratePatchWarning,
     DisconnectedGraphWarning,
@@ -16,12 +17,8 @@ from patchfold.exceptions import (
     SingularPatchError,
 )
 from patchfold.neighbors.choice import find_neighbors, find_query_neighbors
-from patchfold.patches.fitting import (
-    Patches,
-    check_invertible,
-    fit_patches,
-    mean_variance,
-)
+from patchfold.patches.fitting import fit_patches, mean_variance
+from patchfold.records import Patches
 
 
 def data(n=30, m=3, seed=0):

@@ -27,12 +27,18 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from ..backends.arrays import Array, array_namespace, cumulative_sum, eigh, svd_of_rows
-from ..backends.native.dissimilarity import principal_directions, turns_of_pairs
+from ..backends.arrays import (
+    Array,
+    array_namespace,
+    cumulative_sum,
+    eigh,
+    identity_like,
+    svd_of_rows,
+)
+from ..backends.native.patches import principal_directions, turns_of_pairs
 from ..backends.threads import fill_blocks
 from ..patches.covariance import TIE_TOLERANCE
-from ..patches.fitting import Patches, identity_like
-from ..records import EdgeValues
+from ..records import EdgeValues, Patches
 from .kl import Description
 
 RANK_TOLERANCE = 1e-12

@@ -23,8 +23,8 @@ from ..backends.arrays import (
     eigh,
     identity_like,
 )
-from ..patches.fitting import Patches, check_invertible
-from .kl import Description
+from ..records import Patches
+from .kl import Description, check_invertible
 
 
 def describe_wasserstein(patches: Patches) -> Description:

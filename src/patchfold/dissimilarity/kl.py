@@ -12,11 +12,11 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from ..backends.arrays import Array, array_namespace, cholesky
-from ..backends.native.dissimilarity import invert_packed
-from ..backends.native.patches import packed_products
+from ..backends.arrays import Array, array_namespace, cholesky, identity_like
+from ..backends.native.patches import invert_packed, packed_products
 from ..backends.threads import fill_blocks
-from ..patches.fitting import Patches, check_invertible, identity_like
+from ..exceptions import SingularPatchError
+from ..records import Patches
 
 Description = tuple[Array, ...]
 
@@ -31,6 +31,32 @@ def compare_euclidean(left: Description, right: Description) -> Array:
     xp = array_namespace(left[0])
     difference = left[0] - right[0]
     return xp.sqrt(xp.sum(difference * difference, axis=-1))
+
+
+def check_invertible(patches: Patches) -> None:
+    """Raise SingularPatchError if a covariance that nothing regularises is singular."""
+    xp = array_namespace(patches.center)
+    n, m = patches.center.shape
+    eps = m * float(xp.finfo(patches.noise.dtype).eps)
+    if patches.diagonal is not None:
+        largest = xp.max(patches.diagonal, axis=1)
+        singular = xp.min(patches.diagonal, axis=1) <= eps * largest
+    elif patches.dense is None:
+        flat = xp.reshape(patches.factor, (n, -1))
+        spread = xp.vecdot(flat, flat)
+        singular = patches.noise <= eps * spread
+    elif float(xp.min(patches.noise)) > eps * float(xp.max(patches.dense)):
+        return
+    else:
+        values = xp.linalg.eigvalsh(patches.dense)
+        singular = values[:, 0] <= eps * values[:, -1]
+    count = int(xp.sum(xp.astype(singular, xp.int64)))
+    if count:
+        raise SingularPatchError(
+            f"{count} of {n} patch covariances are singular, and nothing "
+            "regularises them. Set ridge above 0 (1e-3 in the papers' scripts), or "
+            "raise n_neighbors or radius: patches need more points than features."
+        )
 
 
 def describe_kl(patches: Patches) -> Description:
@@ -63,7 +89,7 @@ def describe_kl(patches: Patches) -> Description:
 def _describe_dense(patches: Patches, block: slice) -> Description:
     """Return Σ and Σ⁻¹ packed."""
     xp = array_namespace(patches.mean)
-    some = patches.rows(block)
+    some = patches.take(block)
     packed = None
     if some.factor is not None:
         packed = packed_products(some.factor, some.noise)

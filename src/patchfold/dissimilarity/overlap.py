@@ -18,8 +18,8 @@ from dataclasses import replace
 
 from ..backends.arrays import Array, array_namespace, cholesky, identity_like
 from ..backends.threads import map_blocks
-from ..patches.fitting import Patches, check_invertible
-from .kl import Description, not_negative
+from ..records import Patches
+from .kl import Description, check_invertible, not_negative
 
 FAR = 0.999
 """Beyond this ((a - b) / (a + b))², one number is more than 4,000 times the other."""

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..patches.fitter import fit_neighborhoods
+from ..patches.fitting import fit_neighborhoods
 from ..records import Neighborhoods
 from .table import DISSIMILARITIES, compare_pairs
 from .tangents import EXPLAINED

@@ -16,8 +16,7 @@ import numpy as np
 from ..backends.arrays import Array
 from ..backends.threads import fill_blocks
 from ..exceptions import DegeneratePatchWarning, SingularPatchError
-from ..patches.fitter import CentersOnly, PatchFitter
-from ..patches.fitting import warn_if_degenerate
+from ..patches.fitting import CentersOnly, PatchFitter, warn_if_degenerate
 from ..records import EdgeValues, Neighborhoods, Pairs
 from .table import arrays_of, compare_pairs, describe_patches, get_dissimilarity
 

@@ -17,11 +17,10 @@ import numpy as np
 from joblib import parallel_config
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.native.dissimilarity import kl_of_pairs
 from ..backends.native.loops import pairs_at_once
+from ..backends.native.patches import kl_of_pairs
 from ..backends.threads import map_blocks
-from ..patches.fitting import Patches
-from ..records import EdgeValues
+from ..records import EdgeValues, Patches
 from ..validation import LARGEST
 from .curvature import compare_directions, describe_directions, directions_in_place
 from .gaussian_distances import (

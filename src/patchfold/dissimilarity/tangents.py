@@ -17,8 +17,7 @@ value √2 + 1 stands.
 from __future__ import annotations
 
 from ..backends.arrays import Array, array_namespace, cumulative_sum
-from ..patches.fitting import Patches
-from ..records import EdgeValues
+from ..records import EdgeValues, Patches
 from .curvature import describe_directions
 from .kl import Description
 

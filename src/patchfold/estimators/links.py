@@ -26,9 +26,8 @@ from ..graph.precomputed import links_from_matrix
 from ..neighbors.cell_search import Cells, near_each_other
 from ..neighbors.radius import add_nearest, expected_count
 from ..neighbors.search import NeighborSearch, RadiusSearch, order_by_cell
-from ..patches.fitter import CentersOnly, PatchFitter, make_fitter
-from ..patches.fitting import mean_variance
-from ..patches.space import Space, is_wide
+from ..patches.fitting import CentersOnly, PatchFitter, is_wide, mean_variance
+from ..patches.space import find_span
 from ..records import Links, Neighborhoods
 
 LINKED = 512
@@ -57,14 +56,14 @@ class PatchSettings:
         """The row of the table of dissimilarities."""
         return get_dissimilarity(self.dissimilarity)
 
-    def for_patches(self, variance: float) -> dict[str, Any]:
-        """Return the keywords of `fit_patches`; `variance` is that of the samples."""
+    def for_patches(self, X: Array) -> dict[str, Any]:
+        """Return the keywords of `fit_patches` for patches of training samples X."""
         row = self.row
         return {
             "include_center": self.include_center,
             "shrinkage": self.shrinkage if row.regularized else 0.0,
             "ridge": self.ridge if row.regularized else 0.0,
-            "variance": variance,
+            "variance": mean_variance(X),
             "covariance": self.covariance,
             "n_directions": self.n_directions or row.n_directions,
             "keep_points": row.needs_points,
@@ -264,7 +263,7 @@ def link_samples(
     """
     if has_twins is None:
         has_twins = near is None or bool((near.nearest[1] == 0).any())
-    fitter: PatchFitter | CentersOnly = CentersOnly(Space(X))
+    fitter: PatchFitter | CentersOnly = CentersOnly(X)
     sizes, row = None, settings.row
     if row.needs_gaussians:
         if near is None:
@@ -274,10 +273,12 @@ def link_samples(
                 f"{settings.dissimilarity!r}."
             )
         near, sizes = _choose_patches(X, near, settings, search, n_jobs)
+        keywords, largest = settings.for_patches(X), int(near.counts.max())
+        fitter = PatchFitter(X, largest, keywords)
         # Not with identical samples: rounding would part them.
-        wide = settings.spans_little(X) and not has_twins
-        keywords = settings.for_patches(mean_variance(X))
-        fitter = make_fitter(X, near, keywords, wide=wide)
+        if settings.spans_little(X) and not has_twins:
+            span, keywords = find_span(X), {**keywords, "n_features": X.shape[1]}
+            fitter = PatchFitter(span.samples, largest, keywords, span)
     store: PatchStore
     if held:
         order = order_by_cell(search, np.arange(X.shape[0]))

@@ -28,7 +28,7 @@ from ..graph.labels import (
 from ..graph.precomputed import check_dissimilarities, edges_along, edges_from_matrix
 from ..graph.weights import complete_graph, pairs_from_directed
 from ..neighbors.search import NeighborSearch, open_search
-from ..patches.space import is_wide
+from ..patches.fitting import is_wide
 from ..records import EdgeList, EdgeValues, Neighborhoods, Pairs
 from ..validation import check_magnitude, check_parameters, check_samples
 from .links import (

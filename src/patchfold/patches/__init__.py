@@ -1,5 +1,6 @@
 """Neighbourhoods -> patches: the local Gaussian of every sample."""
 
-from .fitting import Patches, fit_patches
+from ..records import Patches
+from .fitting import fit_patches
 
 __all__ = ["Patches", "fit_patches"]

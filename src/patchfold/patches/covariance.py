@@ -91,11 +91,6 @@ class CovarianceModel:
     n_directions: float | None = None
     n_features: int | None = None
 
-    @property
-    def needs_points(self) -> bool:
-        """Whether sums of points and of their products are not enough."""
-        return self.covariance != "full" or self.shrinkage == "ledoit_wolf"
-
     def of_points(self, centred: Array) -> Shapes:
         """Return the covariances of centred points (n, p, m)."""
         xp = array_namespace(centred)
@@ -111,7 +106,7 @@ class CovarianceModel:
             gram = xp.matmul(centred, xp.matrix_transpose(centred)) / divisor
         m = self.n_features or m
         gamma = self._gamma(gram, total, p, m, squares)
-        noise = self._noise(total, m, gamma)
+        noise = isotropic_noise(total, m, gamma, self.ridge, self.variance)
         if self.covariance == "diagonal":
             variances, count = self._cut_diagonal(
                 xp.sum(squares, axis=1) / divisor, total
@@ -134,7 +129,7 @@ class CovarianceModel:
         """
         m = covariance.shape[-1]
         gamma = self._gamma(covariance, total, p, m, squares)
-        noise = self._noise(total, m, gamma)
+        noise = isotropic_noise(total, m, gamma, self.ridge, self.variance)
         count = None
         if self.n_directions is not None:
             covariance, count = self._cut_covariance(covariance, total)
@@ -155,9 +150,6 @@ class CovarianceModel:
             radius = xp.sum(squares, axis=2)
             fourth = xp.sum(radius * radius, axis=1)
         return shrinkage_by_rule(self.shrinkage, norm, total * divisor, fourth, p, m)
-
-    def _noise(self, total: Array, m: int, gamma: float | Array) -> Array:
-        return isotropic_noise(total, m, gamma, self.ridge, self.variance)
 
     def _cut_covariance(self, covariance: Array, total: Array) -> tuple[Array, Array]:
         xp = array_namespace(covariance)

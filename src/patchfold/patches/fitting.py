@@ -1,4 +1,4 @@
-"""Neighborhoods -> Patches: the local Gaussian of every sample.
+"""Neighbourhoods -> patches: the local Gaussian of every sample, and of new ones.
 
 The patch of sample i is x_i with its K neighbours (or the neighbours alone when
 `include_center=False`); its covariance has divisor "points - 1" and is regularised by
@@ -6,100 +6,99 @@ one rule for every patch alike, that of `covariance.py`.
 
 A patch with no more points than features has a covariance of low rank. It is then kept
 as its centred points, the m x m matrices are never formed, and Σ = AᵀA + ε I.
+
+Patches of one size are fitted at a time: a loop over the sizes that occur, never over
+samples. Patches of different sizes still share one representation. A factor is padded
+with rows of zeros, which add nothing to AᵀA, and the points themselves with NaN; where
+some patches have more points than features, all are kept as matrices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..backends.arrays import Array, add_to_diagonals, array_namespace, identity_like
+from ..backends.arrays import Array, array_namespace
 from ..backends.native.patches import moments_of_patches
-from ..backends.threads import fill_blocks
-from ..exceptions import DegeneratePatchWarning, SingularPatchError, warn
+from ..backends.threads import fill_blocks, map_blocks
+from ..exceptions import DegeneratePatchWarning, warn
+from ..records import Neighborhoods, Patches
 from .covariance import CovarianceModel, Shapes
 from .moments import moments_of_most
 from .robust import robust_points
+from .space import Span
 
 
 @dataclass(frozen=True)
-class Patches:
-    """Local Gaussians, one per sample; what a dissimilarity compares.
-
-    Exactly one of `dense`, `factor` and `diagonal` is present where there are Gaussians
-    at all ("euclidean" needs only the centres).
+class PatchFitter:
+    """Fits Gaussians to neighbourhoods of training samples.
 
     Attributes
     ----------
-    center : array (n, m)
-        The sample each patch belongs to.
-    mean : array (n, m) or None
-        Patch means.
-    dense : array (n, m, m) or None
-        Regularised covariances.
-    factor : array (n, r, m) or None
-        Centred and scaled points A, with covariance AᵀA + noise I.
-    noise : array (n,) or None
-        The isotropic part ε that regularisation added.
-    diagonal : array (n, m) or None
-        Regularised variances, where covariances are diagonal.
-    n_directions : array (n,) or None
-        Leading directions a patch keeps, where not all of them.
-    points : array (n, p, m) or None
-        The points of the patches, where the dissimilarity asks for them.
-    n_features : array (n,) or None
-        Number of features, where everything above is in fewer coordinates (`span.py`);
-        across those a covariance is its isotropic part.
+    X : array (n, m)
+        The training samples, in the coordinates that patches are seen in.
+    largest : int
+        Neighbours in the largest patch of a training sample: no other has more.
+    settings : dict
+        Keywords of `fit_patches`.
+    span : Span or None
+        Of wide samples, the space that they span: these are its coordinates.
     """
 
-    center: Array
-    mean: Array = None
-    dense: Array = None
-    factor: Array = None
-    noise: Array = None
-    diagonal: Array = None
-    n_directions: Array = None
-    points: Array = None
-    n_features: Array = None
+    X: Array
+    largest: int
+    settings: dict[str, Any]
+    span: Span | None = None
 
     @property
-    def covariance(self) -> Array:
-        """Regularised covariances (n, m, m), formed here if they are kept otherwise."""
-        if self.dense is not None:
-            return self.dense
-        if self.diagonal is not None:
-            return self.diagonal[:, :, None] * identity_like(self.diagonal)
-        xp = array_namespace(self.factor)
-        gram = xp.matmul(xp.matrix_transpose(self.factor), self.factor)
-        return add_to_diagonals(gram, self.noise)
+    def includes_centers(self) -> bool:
+        """Whether a sample is a point of its own patch."""
+        return bool(self.settings["include_center"])
 
-    def take(self, indices: Array) -> Patches:
-        """Return the patches at these positions, in this order."""
-        xp = array_namespace(self.center)
-        return self._map(lambda value: xp.take(value, indices, axis=0))
+    def of_training(
+        self, near: Any, rows: np.ndarray | None = None, **settings: Any
+    ) -> Patches:
+        """Fit the patches of all training samples, or of some.
 
-    @property
-    def counts(self) -> Array:
-        """Number of features (n,), of each patch the same."""
-        if self.n_features is not None:
-            return self.n_features
-        return self.center.shape[1] + 0 * self.noise
+        `near` has the neighbours of those samples; `settings` overrule our own.
+        """
+        centers = self.X if rows is None else self.X[rows]
+        settings = {**self.settings, "largest": self.largest, **settings}
+        return fit_neighborhoods(centers, self.X, near.first(self.largest), **settings)
 
-    def rows(self, block: slice) -> Patches:
-        """Return a run of consecutive patches, where possible without a copy."""
-        return self._map(lambda value: value[block, ...])
+    def of_queries(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Patches:
+        """Fit the patches of new samples, from training neighbours."""
+        centers = X if self.span is None else self.span.locate(X)
+        settings = {**self.settings, "largest": self.largest, "n_jobs": n_jobs}
+        return fit_neighborhoods(centers, self.X, near.first(self.largest), **settings)
 
-    def _map(self, function: Callable[[Array], Array]) -> Patches:
-        """Apply a function to every part that is there."""
-        present = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Patches(
-            **{
-                name: None if value is None else function(value)
-                for name, value in present.items()
-            }
-        )
+
+@dataclass(frozen=True)
+class CentersOnly:
+    """Stands in for `PatchFitter` where samples are compared, not patches."""
+
+    X: Array
+    includes_centers = True
+
+    def of_training(
+        self, near: Any, rows: np.ndarray | None = None, **settings: Any
+    ) -> Patches:
+        """Return patches that are their centres alone."""
+        return Patches(center=self.X if rows is None else self.X[rows])
+
+    def of_queries(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Patches:
+        """Return patches that are their centres alone."""
+        return Patches(center=X)
+
+
+def is_wide(n_samples: int, n_features: int) -> bool:
+    """Say whether samples span less than half of their space.
+
+    Then two patches, of n points at most, and the gap between their means do too.
+    """
+    return n_features > 2 * n_samples + 1
 
 
 def mean_variance(X: Array) -> float:
@@ -111,6 +110,95 @@ def mean_variance(X: Array) -> float:
     gaps *= gaps
     variance = float(xp.mean(gaps))
     return variance if variance > 0 else 1.0
+
+
+def fit_neighborhoods(
+    centers: np.ndarray,
+    X: np.ndarray,
+    near: Neighborhoods,
+    *,
+    include_center: bool = True,
+    largest: int | None = None,
+    **settings: Any,
+) -> Patches:
+    """Fit a Gaussian to every neighbourhood, of equal sizes or not.
+
+    Parameters
+    ----------
+    centers : array (q, m)
+        The samples the patches belong to.
+    X : array (n, m)
+        Training samples, from which the neighbours come.
+    near : Neighborhoods
+        The neighbours of each centre, at least one.
+    include_center : bool
+        Whether the centre is a point of its own patch.
+    largest : int or None
+        The most neighbours there are in any of the patches that these will be compared
+        with, where sizes differ: all then have one form.
+    **settings
+        As in `fit_patches`.
+
+    Returns
+    -------
+    Patches
+        q local Gaussians.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from patchfold.neighbors.radius import search_within
+    >>> X = np.array([[0.0], [2.0], [4.0]])
+    >>> near = search_within(X, X, 2.0, own=np.arange(3))
+    >>> patches = fit_neighborhoods(X, X, near, shrinkage=0, ridge=0)
+    >>> patches.mean.ravel().tolist(), patches.covariance.ravel().tolist()
+    ([1.0, 2.0, 3.0], [2.0, 4.0, 2.0])
+    """
+    settings = {"include_center": include_center, **settings}
+    if near.pointer is None:
+        return fit_patches(centers, X, near.indices, **settings)
+    counts = near.counts
+    largest = (largest or int(counts.max())) + int(include_center)
+    whole: dict[str, np.ndarray] = {}
+    for size in np.unique(counts):
+        owners = np.flatnonzero(counts == size)
+        indices = near.indices[near.pointer[owners, None] + np.arange(size)]
+        part = fit_patches(
+            centers[owners], X, indices, **{**settings, "warn_identical": False}
+        )
+        for name, values in _arrays(part, largest).items():
+            if name not in whole:
+                whole[name] = np.zeros((counts.size, *values.shape[1:]))
+            whole[name][owners] = values
+    if settings.get("warn_identical", True):
+        _warn_of_identical(centers, X, near, include_center, settings.get("n_jobs"))
+    return Patches(center=centers, **whole)
+
+
+def _arrays(patches: Patches, largest: int) -> dict[str, np.ndarray]:
+    """Return what patches are made of, in the form the largest of all would have."""
+    arrays = {"mean": patches.mean, "noise": patches.noise}
+    if patches.n_directions is not None:
+        arrays["n_directions"] = patches.n_directions
+    if patches.n_features is not None:
+        arrays["n_features"] = patches.n_features
+    m = patches.mean.shape[1]
+    if patches.points is not None:
+        arrays["points"] = _padded(patches.points, largest, np.nan)
+    if patches.diagonal is not None:
+        arrays["diagonal"] = patches.diagonal
+    elif largest > m:
+        arrays["dense"] = patches.covariance
+    else:
+        arrays["factor"] = _padded(patches.factor, largest, 0.0)
+    return arrays
+
+
+def _padded(rows: np.ndarray, length: int, value: float) -> np.ndarray:
+    """Fill up the second axis to a length."""
+    n, known, m = rows.shape
+    rest = np.full((n, length - known, m), value)
+    return np.concatenate([rows, rest], axis=1)
 
 
 def fit_patches(
@@ -181,7 +269,8 @@ def fit_patches(
     model = CovarianceModel(
         shrinkage, ridge, variance, covariance, n_directions, n_features
     )
-    by_sums = n_points > m and not (keep_points or model.needs_points)
+    by_points = keep_points or covariance != "full" or shrinkage == "ledoit_wolf"
+    by_sums = n_points > m and not by_points
     if by_sums and isinstance(X, np.ndarray) and 2 * n_neighbors > X.shape[0]:
         settings = (model, include_center, warn_identical, n_jobs)
         return _fit_to_most(centers, X, indices, *settings)
@@ -269,7 +358,8 @@ def _assemble(
 
 def warn_if_degenerate(total: Array, n_points: int) -> None:
     """Warn of patches of `n_points` points whose spread is nothing."""
-    count = _count(total <= 0)
+    xp = array_namespace(total)
+    count = int(xp.sum(xp.astype(total <= 0, xp.int64)))
     if count:
         warn(
             f"{count} of {total.shape[0]} patches consist of {n_points} identical "
@@ -280,31 +370,27 @@ def warn_if_degenerate(total: Array, n_points: int) -> None:
         )
 
 
-def check_invertible(patches: Patches) -> None:
-    """Raise SingularPatchError if a covariance that nothing regularises is singular."""
-    xp = array_namespace(patches.center)
-    n, m = patches.center.shape
-    eps = m * float(xp.finfo(patches.noise.dtype).eps)
-    if patches.diagonal is not None:
-        largest = xp.max(patches.diagonal, axis=1)
-        singular = _count(xp.min(patches.diagonal, axis=1) <= eps * largest)
-    elif patches.dense is None:
-        flat = xp.reshape(patches.factor, (n, -1))
-        spread = xp.vecdot(flat, flat)
-        singular = _count(patches.noise <= eps * spread)
-    elif float(xp.min(patches.noise)) > eps * float(xp.max(patches.dense)):
-        return
-    else:
-        values = xp.linalg.eigvalsh(patches.dense)
-        singular = _count(values[:, 0] <= eps * values[:, -1])
-    if singular:
-        raise SingularPatchError(
-            f"{singular} of {n} patch covariances are singular, and nothing "
-            "regularises them. Set ridge above 0 (1e-3 in the papers' scripts), or "
-            "raise n_neighbors or radius: patches need more points than features."
+def _warn_of_identical(
+    centers: np.ndarray,
+    X: np.ndarray,
+    near: Neighborhoods,
+    include_center: bool,
+    n_jobs: int | None,
+) -> None:
+    """Warn of patches that are one point, or several at one place."""
+    row, column = near.relation
+    first = centers if include_center else X[near.nearest[0]]
+
+    def differ(block: slice) -> np.ndarray:
+        return (X[column[block]] != first[row[block]]).any(axis=1)
+
+    apart = np.concatenate(map_blocks(differ, row.size, 20 * X.shape[1], n_jobs))
+    n = near.counts.size
+    count = n - np.unique(row[apart]).size
+    if count:
+        warn(
+            f"{count} of {n} patches are one point, or identical points, so they have "
+            "a place but no shape; their covariance is the ridge alone. Raise radius "
+            "or n_neighbors, or drop duplicates.",
+            DegeneratePatchWarning,
         )
-
-
-def _count(condition: Array) -> int:
-    xp = array_namespace(condition)
-    return int(xp.sum(xp.astype(condition, xp.int64)))

@@ -17,28 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.blas import dtrsm
 
-from ..backends.arrays import Array
-
 ORTHOGONAL = 0.1
 """Inner products of a first basis up to this far from those of an orthonormal one are
 mended by a second round; beyond, samples depend too much on each other."""
-
-
-@dataclass(frozen=True)
-class Space:
-    """The coordinates that samples were given in.
-
-    Attributes
-    ----------
-    samples : array (n, m)
-        Training samples.
-    """
-
-    samples: Array
-
-    def locate(self, queries: Array) -> Array:
-        """Return the coordinates of new samples: as they are."""
-        return queries
 
 
 @dataclass(frozen=True)
@@ -72,14 +53,6 @@ class Span:
         along = gaps @ self.basis @ self.turn
         gaps -= along @ self.turn.T @ self.basis.T
         return np.column_stack([along, np.linalg.norm(gaps, axis=1)])
-
-
-def is_wide(n_samples: int, n_features: int) -> bool:
-    """Say whether samples span less than half of their space.
-
-    Then two patches, of n points at most, and the gap between their means do too.
-    """
-    return n_features > 2 * n_samples + 1
 
 
 def find_span(X: np.ndarray) -> Span:

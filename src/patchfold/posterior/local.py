@@ -18,7 +18,8 @@ import numpy as np
 from ..backends.arrays import Array, array_namespace, cholesky, identity_like
 from ..backends.backend import NUMPY, Backend, backend_for
 from ..backends.threads import map_blocks, tell_each
-from ..patches.fitting import Patches, fit_patches, mean_variance
+from ..patches.fitting import fit_patches, mean_variance
+from ..records import Patches
 from .search import ClassSearch
 
 

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from helpers.loops import needs_loops
 
 import patchfold as pf
-from patchfold.backends.native import dissimilarity as native_kl
 from patchfold.backends.native import eigenvectors as native_vectors
 from patchfold.backends.native import graph as native_graph
 from patchfold.backends.native import neighbors as native_neighbors
@@ -21,7 +20,8 @@ from patchfold.dissimilarity.curvature import (
 )
 from patchfold.dissimilarity.kl import compare_kl, describe_kl
 from patchfold.neighbors.exact import search_all
-from patchfold.patches.fitting import Patches, fit_patches
+from patchfold.patches.fitting import fit_patches
+from patchfold.records import Patches
 
 
 def sparse_matrix(rng, n=90):
@@ -96,13 +96,13 @@ def test_kl_of_factored_pairs_is_that_of_arrays(m, n_left, n_right):
 
     left, right = described(n_left), described(n_right)
     i, j = rng.integers(0, 60, (2, 200))
-    found = native_kl.kl_of_pairs(left, right)(i, j)
+    found = native_patches.kl_of_pairs(left, right)(i, j)
     assert left[1].shape[1] == n_left + 1
     pairs = tuple(part[i] for part in left), tuple(part[j] for part in right)
     np.testing.assert_allclose(found, compare_kl(*pairs), rtol=1e-10, atol=1e-10)
     for place in range(7):  # arrays that end too soon are left to NumPy, which notices
         short = (*right[:place], right[place][:-1], *right[place + 1 :])
-        assert native_kl.kl_of_pairs(left, short) is None
+        assert native_patches.kl_of_pairs(left, short) is None
 
 
 @needs_loops
@@ -114,18 +114,18 @@ def test_kl_of_pairs_is_that_of_arrays(m, kind):
     near = rng.integers(0, 60, (60, m + 5))
     described = describe_kl(fit_patches(X, X, near, covariance=kind))
     i, j = rng.integers(0, 60, (2, 200))
-    found = native_kl.kl_of_pairs(described, described)(i, j)
+    found = native_patches.kl_of_pairs(described, described)(i, j)
     left, right = (tuple(part[at] for part in described) for at in (i, j))
     np.testing.assert_allclose(found, compare_kl(left, right), rtol=1e-9, atol=1e-12)
     assert (found[i == j] == 0).all()
-    assert native_kl.kl_of_pairs(described, described)(i[:0], j[:0]).shape == (0,)
+    assert native_patches.kl_of_pairs(described, described)(i[:0], j[:0]).shape == (0,)
 
 
 @needs_loops
 def test_what_the_loops_cannot_read_is_left_to_arrays():
     single = tuple(np.ones((3, 2), dtype=np.float32) for _ in range(3))
-    assert native_kl.kl_of_pairs(single, single) is None
-    assert native_kl.invert_packed(np.ones((2, 3), dtype=np.float32)) is None
+    assert native_patches.kl_of_pairs(single, single) is None
+    assert native_patches.invert_packed(np.ones((2, 3), dtype=np.float32)) is None
 
 
 @needs_loops
@@ -161,10 +161,10 @@ def test_inverses(m):
     row, column = np.triu_indices(m)
     packed = np.ascontiguousarray(matrices[:, row, column])
     expected = np.linalg.inv(matrices)[:, row, column] * np.where(row == column, 1, 2)
-    found = native_kl.invert_packed(packed)
+    found = native_patches.invert_packed(packed)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
     packed[4] *= -1
-    assert native_kl.invert_packed(packed) is None
+    assert native_patches.invert_packed(packed) is None
 
 
 def test_matrices_that_are_not_positive_definite_are_inverted_all_the_same():
@@ -292,7 +292,7 @@ def test_curvatures_of_pairs_are_those_of_arrays(m, flat):
         part[:4] = other[:4]
     i, j = np.nonzero(rng.uniform(size=(40, 70)) < 0.7)
     i, j = np.append(i, [0, 0, 1, 3, 3]), np.append(j, [1, 0, 0, 3, 9])
-    found = native_kl.turns_of_pairs(left, right, 1 - NEAR * 2.0**-26)(i, j)
+    found = native_patches.turns_of_pairs(left, right, 1 - NEAR * 2.0**-26)(i, j)
     ends = (tuple(part[at] for part in side) for side, at in ((left, i), (right, j)))
     expected = compare_directions(*ends)
     for part, name in zip(found, ("label_free", "within", "between"), strict=True):
@@ -304,7 +304,7 @@ def test_curvatures_of_pairs_are_those_of_arrays(m, flat):
 @needs_loops
 def test_directions_in_single_precision_are_left_to_arrays():
     single = np.ones((3, 2, 2), dtype=np.float32), np.ones((3, 2), dtype=np.float32)
-    assert native_kl.turns_of_pairs(single, single, 0.9) is None
+    assert native_patches.turns_of_pairs(single, single, 0.9) is None
 
 
 @needs_loops
@@ -376,7 +376,7 @@ def test_directions_of_small_matrices(m):
     matrices[3], matrices[4], matrices[5] = 0.0, np.eye(m), matrices[17]
     matrices[7] *= 1e250
     matrices[8] *= 1e-250
-    variances, directions = native_kl.principal_directions(matrices)
+    variances, directions = native_patches.principal_directions(matrices)
     size = np.maximum(variances[:, :1], 1e-300)
     expected = np.linalg.eigvalsh(matrices)[:, ::-1]
     np.testing.assert_allclose(variances / size, expected / size, atol=1e-13)
@@ -390,8 +390,8 @@ def test_directions_of_small_matrices(m):
 
 @needs_loops
 def test_directions_that_the_loops_do_not_find_are_left_to_lapack():
-    assert native_kl.principal_directions(np.ones((2, 17, 17))) is None
-    assert native_kl.principal_directions(np.ones((2, 3, 3), np.float32)) is None
+    assert native_patches.principal_directions(np.ones((2, 17, 17))) is None
+    assert native_patches.principal_directions(np.ones((2, 3, 3), np.float32)) is None
 
 
 @pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_loops), False])

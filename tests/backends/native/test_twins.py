@@ -17,7 +17,8 @@ from patchfold.backends.ranking import nearest_first
 from patchfold.dissimilarity.curvature import describe_directions
 from patchfold.dissimilarity.kl import describe_kl
 from patchfold.dissimilarity.table import compare_pairs, get_dissimilarity
-from patchfold.patches.fitting import Patches, fit_patches
+from patchfold.patches.fitting import fit_patches
+from patchfold.records import Patches
 
 N = 60
 GRID = field.Grid(-24.0, -21.0, 0.6, 80, 70, 75)

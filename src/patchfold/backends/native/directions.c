@@ -1,5 +1,5 @@
 /* Principal directions of patches and the angles between them; see loops.h and
-   dissimilarity.py. */
+   patches.py. */
 
 #include "loops.h"
 

@@ -1,5 +1,5 @@
 /* Inverses of packed matrices, and KL of listed pairs of patches without a copy of
-   them; see loops.h and dissimilarity.py. */
+   them; see loops.h and patches.py. */
 
 #include "loops.h"
 

@@ -1,6 +1,6 @@
 """The loops in C: their table, and what the wrappers of all stages share.
 
-`neighbors.py`, `patches.py`, `dissimilarity.py`, `graph.py`, `eigenvectors.py` and
+`neighbors.py`, `patches.py`, `graph.py`, `eigenvectors.py` and
 `field.py` call them. Every loop has a twin in NumPy or SciPy (`TWINS`): it runs where
 nothing is compiled. `tests/backends/native/test_twins.py` compares both, to rounding
 and but for the choice among ties. All loops release Python's lock.

@@ -1,12 +1,22 @@
-"""Means, covariances and factors of patches (`patches.c`); see `loops.py`."""
+"""Patches: moments, inverses, KL, directions (`patches.c`, `dissimilarity.c`, ...).
+
+See `loops.py`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .loops import as_kind, is_plain, loops
+from .loops import aligned, as_kind, is_plain, loops
+
+SMALL = 16
+"""Matrices up to this size are solved eight at a time."""
+
+LANES = 32
+"""Patches whose directions are compared with those of another one at once."""
 
 
 def moments_of_patches(
@@ -39,3 +49,111 @@ def packed_products(factors: Any, noise: Any) -> np.ndarray | None:
     packed = np.empty((n, m * (m + 1) // 2))
     loops().packed_products(factors, noise, packed)
     return packed
+
+
+def invert_packed(matrices: np.ndarray) -> np.ndarray | None:
+    """Return inverses of packed positive definite matrices, packed, or None.
+
+    Both (n, m (m + 1) / 2), upper triangles row by row; of the inverses what is off the
+    diagonal is doubled, as `kl.describe_kl` wants it. None where they must be
+    found otherwise: they are not plain arrays, or not all are positive definite.
+    """
+    if loops() is None or not is_plain(matrices):
+        return None
+    inverses = np.empty_like(matrices)
+    m = int(np.sqrt(2 * matrices.shape[1]))
+    loops().invert_packed(matrices, inverses, m)
+    return inverses if np.isfinite(inverses).all() else None
+
+
+def kl_of_pairs(
+    left: tuple[Any, ...], right: tuple[Any, ...]
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+    """Make ready to do what `kl.compare_kl` does, of listed pairs; None if it must.
+
+    Patches are described in float64, by packed matrices or by factors. They are read
+    where they are: to copy them for every pair is what takes the time of `compare_kl`.
+    """
+    parts = (*left, *right)
+    fit = _fit_together(left) and _fit_together(right) and len(left) == len(right)
+    if loops() is None or not fit or left[0].shape[1] != right[0].shape[1]:
+        return None
+    if len(left) == 3 and left[1].shape[1] != right[1].shape[1]:  # one is diagonal
+        return None
+    loop = loops().kl_of_pairs if len(left) == 3 else loops().kl_of_factored_pairs
+
+    def compare(row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        values = np.empty(row.size)
+        loop(*parts, as_kind(row, np.int64), as_kind(column, np.int64), values)
+        return values
+
+    return compare
+
+
+def _fit_together(description: tuple[Any, ...]) -> bool:
+    """Say whether arrays are patches as KL describes them."""
+    if not all(map(is_plain, description)) or description[0].ndim != 2:
+        return False
+    first, second, *others = (part.shape for part in description)
+    n, m = first
+    rank = second[1] if len(second) > 1 else 0
+    if len(description) == 3:
+        packed = rank in (m, m * (m + 1) // 2)
+        return packed and second == (n, rank) and others == [(n, rank)]
+    return second == (n, rank, m) and others == [(n, rank, rank), *[(n,)] * 4]
+
+
+def principal_directions(matrices: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return eigenvalues (n, m), descending, and eigenvectors as rows (n, m, m).
+
+    Of small matrices; None where LAPACK must find them.
+    """
+    if loops() is None or not is_plain(matrices) or matrices.shape[-1] > SMALL:
+        return None
+    variances, directions = np.empty(matrices.shape[:2]), np.empty(matrices.shape)
+    found = loops().principal_directions(matrices, variances, directions)
+    return (variances, directions) if found else None
+
+
+def turns_of_pairs(
+    left: tuple[Any, ...], right: tuple[Any, ...], near: float
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+    """Make ready to do what `curvature.compare_directions` does, of many listed pairs.
+
+    Parameters
+    ----------
+    left, right : (directions, which of them count)
+        Patches, as `curvature.describe_directions` returns them.
+    near : float
+        Angles with a larger cosine are measured by their chord.
+
+    Returns
+    -------
+    callable or None
+        Takes places in both (E,), and returns (3, E) numbers: the mean curvature, the
+        smallest and the sum of the largest; fast where places ascend and are dense.
+        None if arrays must do it.
+    """
+    parts = *left, *right
+    if loops() is None or any(
+        not isinstance(part, np.ndarray) or part.dtype != np.float64 for part in parts
+    ):
+        return None
+    plain = [as_kind(part, np.float64) for part in parts]
+    sides = [_side_by_side(part) for part in plain[2:]]
+
+    def compare(row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        values = np.empty((3, row.size))
+        pairs = as_kind(row, np.int64), as_kind(column, np.int64)
+        loops().turns_of_pairs(*plain, *sides, *pairs, *values, near)
+        return values
+
+    return compare
+
+
+def _side_by_side(rows: np.ndarray) -> np.ndarray:
+    """Return arrays in groups of `LANES`, number by number; zeros fill the last."""
+    flat = rows.reshape(rows.shape[0], -1)
+    filled = np.zeros((-(-flat.shape[0] // LANES) * LANES, flat.shape[1]))
+    filled[: flat.shape[0]] = flat
+    return aligned(filled.reshape(-1, LANES, flat.shape[1]).transpose(0, 2, 1))

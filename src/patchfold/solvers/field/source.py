@@ -19,8 +19,7 @@ from ...dissimilarity.table import compare_pairs, describe_patches, get_dissimil
 from ...graph.precomputed import edges_from_matrix, links_from_matrix
 from ...graph.weights import pairs_from_directed
 from ...neighbors.choice import choose_search, find_neighbors, find_query_neighbors
-from ...patches.fitter import fit_neighborhoods
-from ...patches.fitting import mean_variance
+from ...patches.fitting import fit_neighborhoods, mean_variance
 from ...records import Links, Neighborhoods
 from .attraction import middle_pairs, mirrored_sum, rows_matrix
 from .order import curve_order, hash_order, matrix_order

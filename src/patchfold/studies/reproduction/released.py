@@ -34,7 +34,8 @@ from sklearn.utils import check_array, column_or_1d
 
 from ...dissimilarity.table import DISSIMILARITIES, compare_pairs
 from ...neighbors.choice import resolve_n_neighbors
-from ...patches.fitting import Patches, fit_patches
+from ...patches.fitting import fit_patches
+from ...records import Patches
 from ...solvers.arpack import arpack_eigenpairs
 from ...solvers.spectral import fix_signs
 from ...validation import Float, Fraction, Integer, Rule
