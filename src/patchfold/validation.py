@@ -1,15 +1,16 @@
 """Parameters and samples: what they must be, and one sentence that says what is wrong.
 
-An estimator declares `_parameter_rules`, a mapping from
-parameter name to a rule or a tuple of alternative rules; `check_parameters` walks it
-at the start of `fit`. `check_samples` is what `fit` and `transform` do with X.
+An estimator declares `_parameter_rules`, a mapping from parameter name to a rule or a
+tuple of alternative rules. A rule is a word or None, which stand for themselves, `bool`
+for True and False, or an instance of a class below. `check_parameters` walks the
+mapping at the start of `fit`. `check_samples` is what `fit` and `transform` do with X.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
@@ -27,14 +28,6 @@ MANY_SAMPLES = 20_000
 
 _warned: set[type] = set()
 """Warnings that are given once in a process, and were."""
-
-
-class Rule(Protocol):
-    """One way for a value to be acceptable."""
-
-    def accepts(self, value: Any) -> bool:
-        """Say whether the value is acceptable."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -111,61 +104,24 @@ class ThreadCount:
         return "None or an int other than 0 (-1 uses every core)"
 
 
-class OneOf:
-    """One of a few words."""
-
-    def __init__(self, *words: str) -> None:
-        self.words = words
-
-    def accepts(self, value: Any) -> bool:
-        """Say whether the value is acceptable."""
-        return isinstance(value, str) and value in self.words
-
-    def __str__(self) -> str:
-        return " or ".join(repr(word) for word in self.words)
-
-
 @dataclass(frozen=True)
 class Several:
-    """A tuple or list of acceptable values, at least one, none twice."""
+    """A tuple or list of some of these words, at least one, none twice."""
 
-    rule: Rule
+    words: tuple[str, ...]
 
     def accepts(self, value: Any) -> bool:
         """Say whether the value is acceptable."""
         return (
             isinstance(value, (tuple, list))
             and len(value) > 0
-            and all(self.rule.accepts(item) for item in value)
+            and all(isinstance(item, str) and item in self.words for item in value)
             and len(set(value)) == len(value)
         )
 
     def __str__(self) -> str:
-        return f"a tuple of one or more, none twice, each {self.rule}"
-
-
-@dataclass(frozen=True)
-class Nothing:
-    """None."""
-
-    def accepts(self, value: Any) -> bool:
-        """Say whether the value is acceptable."""
-        return value is None
-
-    def __str__(self) -> str:
-        return "None"
-
-
-@dataclass(frozen=True)
-class Truth:
-    """True or False."""
-
-    def accepts(self, value: Any) -> bool:
-        """Say whether the value is acceptable."""
-        return isinstance(value, (bool, np.bool_))
-
-    def __str__(self) -> str:
-        return "True or False"
+        words = " or ".join(map(repr, self.words))
+        return f"a tuple of one or more, none twice, each {words}"
 
 
 @dataclass(frozen=True)
@@ -192,17 +148,28 @@ def check_parameters(estimator: Any) -> None:
         check_parameter(name, getattr(estimator, name), rules, owner)
 
 
-def check_parameter(
-    name: str, value: Any, rules: Rule | tuple[Rule, ...], owner: str
-) -> None:
+def check_parameter(name: str, value: Any, rules: Any, owner: str) -> None:
     """Raise ValueError if a value breaks the rule, or all rules, of a parameter."""
     alternatives = rules if isinstance(rules, tuple) else (rules,)
-    if not any(rule.accepts(value) for rule in alternatives):
-        wanted = " or ".join(str(rule) for rule in alternatives)
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be {wanted}. Got {value!r} "
-            "instead."
-        )
+    for rule in alternatives:
+        if rule is None:
+            accepted = value is None
+        elif isinstance(rule, str):
+            accepted = isinstance(value, str) and value == rule
+        elif rule is bool:
+            accepted = isinstance(value, (bool, np.bool_))
+        else:
+            accepted = rule.accepts(value)
+        if accepted:
+            return
+    words = {None: "None", bool: "True or False"}
+    wanted = " or ".join(
+        repr(rule) if isinstance(rule, str) else words.get(rule, str(rule))
+        for rule in alternatives
+    )
+    raise ValueError(
+        f"The {name!r} parameter of {owner} must be {wanted}. Got {value!r} instead."
+    )
 
 
 @on_any_device

@@ -13,7 +13,7 @@ from ..records import EdgeList, Links
 from ..solvers.gradient import Objective, ascend, find_multiplier, place_by_fixed_point
 from ..solvers.objectives import DECAYS
 from ..solvers.spectral import fix_signs, smallest_eigenpairs
-from ..validation import LARGEST, Float, Integer, OneOf
+from ..validation import LARGEST, Float, Integer
 from .base import PatchEmbedding
 from .links import Solution
 from .stored.rules import Count, FittedRule, Number, Numbers
@@ -199,9 +199,9 @@ class CauchyEmbedding(PatchEmbedding):
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         **PatchEmbedding._parameter_rules,
-        "decay": OneOf(*DECAYS),
-        "decay_scale": (Float(0, open_low=True), OneOf("auto")),
-        "kernel_width": (Float(0, open_low=True), OneOf("auto")),
+        "decay": (*DECAYS,),
+        "decay_scale": (Float(0, open_low=True), "auto"),
+        "kernel_width": (Float(0, open_low=True), "auto"),
         "min_distance": Float(0),
         "max_iter": Integer(0),
         "tol": Float(0),

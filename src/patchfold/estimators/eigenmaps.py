@@ -18,7 +18,7 @@ from ..records import EdgeList, Links
 from ..solvers.nystrom import nystrom
 from ..solvers.random_walk import walk_coordinates
 from ..solvers.spectral import smallest_eigenpairs
-from ..validation import Float, Integer, Nothing, OneOf
+from ..validation import Float, Integer
 from .base import PatchEmbedding
 from .links import Solution
 from .stored.rules import FittedRule, Number, Numbers
@@ -188,9 +188,9 @@ class PatchEigenmaps(PatchEmbedding):
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         **PatchEmbedding._parameter_rules,
-        "kernel_width": (Float(0, open_low=True), OneOf("auto")),
-        "laplacian": OneOf("random_walk", "unnormalized"),
-        "diffusion_time": (Integer(1), Nothing()),
+        "kernel_width": (Float(0, open_low=True), "auto"),
+        "laplacian": ("random_walk", "unnormalized"),
+        "diffusion_time": (Integer(1), None),
     }
 
     _fitted_rules: ClassVar[dict[str, FittedRule]] = {

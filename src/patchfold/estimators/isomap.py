@@ -21,7 +21,7 @@ from ..solvers.mds import (
     reconstruction_error,
     triangulate,
 )
-from ..validation import Integer, Nothing, OneOf
+from ..validation import Integer
 from .base import PatchEmbedding
 from .links import Solution
 from .stored.rules import (
@@ -202,7 +202,7 @@ class PatchIsomap(PatchEmbedding):
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         **PatchEmbedding._parameter_rules,
-        "n_landmarks": (Integer(2), OneOf("auto"), Nothing()),
+        "n_landmarks": (Integer(2), "auto", None),
     }
 
     _fitted_rules: ClassVar[dict[str, FittedRule]] = {

@@ -12,34 +12,34 @@ from ..validation import (
     Fraction,
     Having,
     Integer,
-    Nothing,
-    OneOf,
     ThreadCount,
-    Truth,
 )
 
 COMMON_RULES: dict[str, Any] = {
     "n_components": Integer(1),
-    "n_neighbors": (Integer(1), Fraction(), OneOf("auto"), Nothing()),
-    "radius": (Float(0, open_low=True, may_be_infinite=True), Nothing()),
-    "adaptive_patches": Truth(),
+    "n_neighbors": (Integer(1), Fraction(), "auto", None),
+    "radius": (Float(0, open_low=True, may_be_infinite=True), None),
+    "adaptive_patches": bool,
     "dissimilarity": (
-        OneOf(*DISSIMILARITIES, "precomputed"),
+        *DISSIMILARITIES,
+        "precomputed",
         Having(("__call__",), "a callable on patches"),
     ),
-    "label_rule": (OneOf(*LABEL_RULES), Nothing()),
-    "include_center": Truth(),
+    "label_rule": (*LABEL_RULES, None),
+    "include_center": bool,
     **COVARIANCE_RULES,
     "neighbors_algorithm": (
-        OneOf("auto", "exact", "approximate"),
+        "auto",
+        "exact",
+        "approximate",
         Having(("fit_transform", "transform", "get_params"), "a KNN transformer"),
     ),
-    "eigen_solver": OneOf("auto", "dense", "arpack"),
+    "eigen_solver": ("auto", "dense", "arpack"),
     "n_jobs": ThreadCount(),
     "random_state": (
         Integer(0),
         Having(("uniform", "set_state"), "a RandomState"),
-        Nothing(),
+        None,
     ),
 }
 

@@ -22,7 +22,7 @@ from ..posterior.model import PosteriorModel, blend_labels
 from ..posterior.rows import RowIndex
 from ..posterior.scores import SCORES, Settings
 from ..posterior.views import VIEWS
-from ..validation import Float, Integer, OneOf, Several, check_parameters, check_samples
+from ..validation import Float, Integer, Several, check_parameters, check_samples
 from .base import check_placed
 from .parameters import COMMON_RULES
 from .stored.posterior import StoredPosterior
@@ -147,8 +147,8 @@ default="auto"
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_components": Integer(1),
-        "views": Several(OneOf(*VIEWS)),
-        "scores": Several(OneOf(*SCORES)),
+        "views": Several(tuple(VIEWS)),
+        "scores": Several(tuple(SCORES)),
         "n_neighbors": Integer(1),
         "shrinkage": Float(0, 1),
         "ridge": Float(0, open_low=True),

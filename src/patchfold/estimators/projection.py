@@ -14,7 +14,7 @@ from ..dissimilarity.table import DISSIMILARITIES
 from ..graph.weights import edge_weights, edges_of, resolve_width
 from ..records import EdgeList
 from ..solvers.projection import Projection, locality_projection
-from ..validation import Float, Having, OneOf
+from ..validation import Float, Having
 from .base import PatchEmbedding, check_placed
 from .links import Fitted, Solution
 from .source import check_source
@@ -170,10 +170,10 @@ class PatchProjection(PatchEmbedding):
     _parameter_rules: ClassVar[dict[str, Any]] = {
         **_OWN_RULES,
         "dissimilarity": (
-            OneOf(*DISSIMILARITIES),
+            *DISSIMILARITIES,
             Having(("__call__",), "a callable on patches"),
         ),
-        "kernel_width": (Float(0, open_low=True), OneOf("auto")),
+        "kernel_width": (Float(0, open_low=True), "auto"),
         "reg": Float(0),
     }
 

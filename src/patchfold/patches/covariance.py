@@ -26,14 +26,14 @@ from ..backends.arrays import (
     eigh,
     svd_of_rows,
 )
-from ..validation import Float, Integer, Nothing, OneOf
+from ..validation import Float, Integer
 
 SHRINKAGE_RULES = ("oas", "ledoit_wolf")
 COVARIANCES = ("full", "diagonal", "robust")
 COVARIANCE_RULES: dict[str, Any] = {
-    "covariance": OneOf(*COVARIANCES),
-    "n_directions": (Integer(1), Float(0, 1, open_low=True), Nothing()),
-    "shrinkage": (Float(0, 1), OneOf(*SHRINKAGE_RULES)),
+    "covariance": (*COVARIANCES,),
+    "n_directions": (Integer(1), Float(0, 1, open_low=True), None),
+    "shrinkage": (Float(0, 1), *SHRINKAGE_RULES),
     "ridge": Float(0),
 }
 """What the parameters of a covariance may be."""

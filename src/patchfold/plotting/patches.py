@@ -14,7 +14,6 @@ from ..validation import (
     Float,
     Fraction,
     Integer,
-    Truth,
     check_magnitude,
     check_parameter,
 )
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 RULES = {
     "n_neighbors": (Integer(1), Fraction()),
     "n_std": Float(0, open_low=True),
-    "include_center": Truth(),
+    "include_center": bool,
     **COVARIANCE_RULES,
 }
 """What the numbers and words among the arguments may be."""

@@ -38,7 +38,7 @@ from ...patches.fitting import fit_patches
 from ...records import Patches
 from ...solvers.arpack import arpack_eigenpairs
 from ...solvers.spectral import fix_signs
-from ...validation import Float, Fraction, Integer, Rule
+from ...validation import Float, Fraction, Integer
 
 RIDGE = 1e-3
 """What a singular covariance gets on its diagonal, and no other one does."""
@@ -266,7 +266,7 @@ def _prepare(
     return samples, np.sort(graph.indices.reshape(n, count), axis=1)
 
 
-def _require(name: str, value: Any, *rules: Rule) -> None:
+def _require(name: str, value: Any, *rules: Integer | Float | Fraction) -> None:
     if not any(rule.accepts(value) for rule in rules):
         wanted = " or ".join(str(rule) for rule in rules)
         raise ValueError(f"{name} must be {wanted}. Got {value!r} instead.")
