@@ -80,7 +80,7 @@ class TestFiltered:
 
     @pytest.fixture(autouse=True)
     def of_few(self, monkeypatch):
-        monkeypatch.setattr(filtered, "FEW", 100)
+        monkeypatch.setattr(spectral, "FEW", 100)
 
     @pytest.mark.parametrize("n_components", [1, 3, 12])
     def test_it_finds_what_a_dense_solver_does(self, n_components, monkeypatch):

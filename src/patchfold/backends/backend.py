@@ -75,7 +75,7 @@ class Backend:
 
     def bring(self, value: Any) -> Any:
         """Return a value with every array in it here, to be worked on."""
-        return value if _is_all_numpy(self) else send(value, self.device)
+        return send(value, self.device) if "torch" in sys.modules else value
 
     def give_back(self, value: Any) -> Any:
         """Return a result with every array in it here, in the precision of the input.
@@ -89,9 +89,11 @@ class Backend:
         >>> backend_for(np.ones(3, np.float32)).give_back(x).dtype
         dtype('float32')
         """
-        if self.is_numpy and self.dtype is not None:
+        if self.device is None and self.dtype is not None:
             return NUMPY.bring(value).astype(self.dtype, copy=False)
-        return value if _is_all_numpy(self) else send(value, self.device, self.dtype)
+        if "torch" not in sys.modules:  # nothing is a tensor, nor becomes one
+            return value
+        return send(value, self.device, self.dtype)
 
     @contextmanager
     def working_on(self, X: Any, remedy: str) -> Iterator[None]:
@@ -106,7 +108,7 @@ class Backend:
         remedy : str
             What to do if the device is full.
         """
-        if self.is_numpy or self.device.type == "cpu":
+        if self.device is None or self.device.type == "cpu":
             yield
             return
         what = f"work on {X.shape[0]} samples with {X.shape[-1]} features"
@@ -138,11 +140,6 @@ def _is_single(X: Any) -> bool:
     return all(str(kind).lower() == "float32" for kind in kinds)
 
 
-def _is_all_numpy(backend: Backend) -> bool:
-    """Say whether nothing can be a tensor, nor becomes one: torch is not imported."""
-    return backend.is_numpy and "torch" not in sys.modules
-
-
 def backend_for(X: Any) -> Backend:
     """Return where an array lives; anything but a tensor is NumPy's.
 
@@ -152,7 +149,7 @@ def backend_for(X: Any) -> Backend:
     >>> backend_for(np.ones(3)).is_numpy
     True
     """
-    if _is_all_numpy(NUMPY) or not is_tensor(X):
+    if "torch" not in sys.modules or not is_tensor(X):
         return NUMPY_SINGLE if _is_single(X) else NUMPY
     return Backend(X.device, X.dtype if X.dtype.is_floating_point else None)
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..exceptions import MemoryBudgetError
 from .arrays import Array
+from .backend import backend_for
 from .tensors.devices import free_memory
-from .tensors.transfer import is_tensor
 
 BYTES_PER_EDGE = 150
 """What one neighbour of one sample costs at the peak: indices, sorting, weights."""
@@ -50,12 +50,13 @@ def require_memory(
     like : array or None
         Where the work will be done: of a tensor's device, what is free counts.
     """
-    if is_tensor(like) and like.device.type != "cpu":
-        free = free_memory(like.device)
+    device = backend_for(like).device
+    if device is not None and device.type != "cpu":
+        free = free_memory(device)
         if n_bytes > free:
             raise MemoryBudgetError(
                 f"{what} would need about {n_bytes / 2**30:.1f} GiB, and the device "
-                f"{like.device} has {free / 2**30:.1f} free. {remedy}"
+                f"{device} has {free / 2**30:.1f} free. {remedy}"
             )
         return
     have = physical_memory()
@@ -70,37 +71,3 @@ def require_memory(
         raise MemoryBudgetError(
             f"{what}: less than {BLAS_ROOM >> 20} MiB of memory are left. {remedy}"
         ) from None
-
-
-def require_graph_memory(
-    X: Array,
-    n_neighbors: int | None,
-    patches: bool,
-    points: bool = False,
-    *,
-    parameter: str = "n_neighbors",
-    wide: bool = False,
-    largest: int | None = None,
-) -> None:
-    """Refuse a neighbour graph, and its patches, that the machine cannot hold.
-
-    Patches of `wide` samples are kept in as many coordinates as there are samples.
-    Where neighbourhoods differ, `n_neighbors` is their mean size, and all patches take
-    the room of the `largest`.
-    """
-    n, m = X.shape
-    k = n_neighbors or n - 1
-    points_each = (largest or k) + 1
-    per_sample = BYTES_PER_EDGE * k
-    if patches and wide:
-        per_sample += 8 * (2 * points_each * n + 3 * m)
-    elif patches:
-        per_sample += 8 * (4 * m * m if points_each > m else 3 * points_each * m)
-    if points:
-        per_sample += 8 * 2 * points_each * m
-    require_memory(
-        n * per_sample,
-        f"the graph of {n} samples with {k} neighbours and {m} features",
-        f"Lower {parameter}, or reduce the features first.",
-        like=X,
-    )

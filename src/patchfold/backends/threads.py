@@ -49,7 +49,12 @@ _STAGES: ContextVar[StageWatcher | None] = ContextVar("stages", default=None)
 
 _ROOM: ContextVar[int | None] = ContextVar("room", default=None)
 
-_THREAD = local()
+
+class _Thread(local):
+    is_one_of_many = False
+
+
+_THREAD = _Thread()
 """Remembers whether a thread is one of ours: what it calls then starts no others."""
 
 
@@ -143,10 +148,6 @@ def tell_each(name: str, items: Sequence[T]) -> Iterator[T]:
     tell_part(name, len(items), len(items))
 
 
-def _is_one_of_many() -> bool:
-    return getattr(_THREAD, "is_one_of_many", False)
-
-
 def _watched(function: Callable[[slice], T], total: int) -> Callable[[slice], T]:
     watcher = _WATCHER.get()
     if watcher is None:
@@ -204,10 +205,10 @@ def map_blocks(
     """
     blocks = _cut(n_items, bytes_per_item, step)
     function = _watched(function, len(blocks))
-    alone = _ROOM.get() or _is_one_of_many()
+    alone = _ROOM.get() or _THREAD.is_one_of_many
     n_threads = 1 if alone else min(len(blocks), count_threads(n_jobs))
     if n_threads <= 1:
-        return [function(block) for block in blocks]
+        return list(map(function, blocks))
 
     stopped = Event()
 
@@ -240,7 +241,7 @@ def map_ahead(
     >>> list(map_ahead(abs, [-1, 2, -3], n_jobs=2))
     [1, 2, 3]
     """
-    n_threads = 1 if _is_one_of_many() else count_threads(n_jobs)
+    n_threads = 1 if _THREAD.is_one_of_many else count_threads(n_jobs)
     if n_threads <= 1:
         yield from map(function, items)
         return

@@ -6,13 +6,14 @@ It is made in a fit, and again when a model is loaded.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from ..backends.arrays import Array
 from ..backends.backend import NUMPY, Backend, backend_for, on_any_device
-from ..backends.memory import require_graph_memory
+from ..backends.memory import BYTES_PER_EDGE, require_memory
 from ..backends.threads import map_blocks
 from ..dissimilarity.patch_sizes import sizes_by_curvature, tangent_turning
 from ..dissimilarity.store import (
@@ -77,7 +78,7 @@ class PatchSettings:
 def settings_of(estimator: Any) -> PatchSettings:
     """Return the parameters of an estimator that its patches depend on."""
     names = PatchSettings.__dataclass_fields__
-    return PatchSettings(**{name: getattr(estimator, name) for name in names})
+    return PatchSettings(*attrgetter(*names)(estimator))
 
 
 @dataclass(frozen=True)
@@ -326,20 +327,26 @@ def require_room(
     Within a radius, sizes are estimated until they are known: `counts`. Patches that
     are not `held` need no room.
     """
-    size, largest = n_neighbors, None
+    (n, m), row = X.shape, settings.row
+    size = largest = n_neighbors or n - 1
     if counts is not None:
         size, largest = int(counts.mean()), int(counts.max())
     elif radius is not None:
-        size = max(1, expected_count(X, radius))
-    row = settings.row
-    require_graph_memory(
-        X,
-        size,
-        row.needs_gaussians and held,
-        row.needs_points and held,
-        parameter="n_neighbors" if radius is None else "radius",
-        wide=settings.spans_little(X),
-        largest=largest,
+        size = largest = max(1, expected_count(X, radius))
+    points = largest + 1  # all patches take the room of the largest
+    each = BYTES_PER_EDGE * size
+    if held and row.needs_gaussians and settings.spans_little(X):
+        each += 8 * (2 * points * n + 3 * m)  # as many coordinates as samples
+    elif held and row.needs_gaussians:
+        each += 8 * (4 * m * m if points > m else 3 * points * m)
+    if held and row.needs_points:
+        each += 8 * 2 * points * m
+    parameter = "n_neighbors" if radius is None else "radius"
+    require_memory(
+        n * each,
+        f"the graph of {n} samples with {size} neighbours and {m} features",
+        f"Lower {parameter}, or reduce the features first.",
+        like=X,
     )
 
 

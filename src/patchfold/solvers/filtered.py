@@ -14,7 +14,6 @@ rounding is a part of s, not of v.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,12 +29,6 @@ from ..backends.native.eigenvectors import (
 from ..backends.native.graph import reorder
 from ..backends.threads import map_blocks, tell_part
 from ..graph.paths import cache_order
-
-FEW = 1500
-"""Up to this many rows Lanczos is as fast."""
-
-CROWDED = 100
-"""Above this many entries a row as well: one product is then as costly as a round."""
 
 SPARE = 4
 """Vectors beyond those wanted, at least: the gap to the last of them sets the pace."""
@@ -84,12 +77,6 @@ PART = "eigenvectors"
 """What who watches is told of: products, of as many as the pace lets expect."""
 
 Pairs = tuple[np.ndarray, np.ndarray]
-
-
-def suits_filter(matrix: Any) -> bool:
-    """Say whether a matrix is large and sparse enough for it to pay."""
-    n = matrix.shape[0]
-    return n > FEW and sp.issparse(matrix) and matrix.nnz <= CROWDED * n
 
 
 def filtered_eigenpairs(

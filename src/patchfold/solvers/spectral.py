@@ -17,12 +17,18 @@ from ..backends.arrays import Array, array_namespace
 from ..backends.backend import NUMPY, Backend, on_any_device
 from ..backends.convergence import DENSE_LIMIT, TOLERANCE, check_residuals
 from .arpack import arpack_eigenpairs
-from .filtered import filtered_eigenpairs, suits_filter
+from .filtered import filtered_eigenpairs
 from .inverse import SPARE, inverse_eigenpairs
 from .lanczos import lanczos_eigenpairs, product_with
 
 DENSE_RESCUE = 4000
 """Up to this many it takes over where "auto" found that no iteration converges."""
+
+FEW = 1500
+"""Up to this many rows Lanczos is as fast as the filtered iteration ..."""
+
+CROWDED = 100
+"""... and above this many entries a row: a product is then as costly as a round."""
 
 TRACE = 1e-200
 """Entries below this part of the matrix are zeros to an eigensolver."""
@@ -249,7 +255,7 @@ def _iterate(
             values, vectors = 1 / found[::-1], vectors[:, ::-1]
         elif solver == "arpack":
             values, vectors = _from_above(matrix, n_components, null, size, start)
-        elif suits_filter(matrix):
+        elif n > FEW and sp.issparse(matrix) and matrix.nnz <= CROWDED * n:
             goal = TOLERANCE * size
             values, vectors = filtered_eigenpairs(
                 matrix, n_components, null, goal, n_jobs=n_jobs, seed=seed

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from helpers.comparing import edges_of
 from scipy.sparse.csgraph import connected_components, dijkstra
 
+import patchfold as pf
 from patchfold.backends import memory as memory_module
 from patchfold.backends.backend import NUMPY, Backend
 from patchfold.backends.tensors import jacobi, spectral
@@ -13,6 +14,7 @@ from patchfold.backends.tensors.graph import find_pieces
 from patchfold.backends.tensors.paths import path_lengths
 from patchfold.backends.tensors.search import GROUP, nearest_columns, search_all
 from patchfold.backends.threads import device_blocks, map_blocks
+from patchfold.estimators.links import require_room, settings_of
 from patchfold.exceptions import MemoryBudgetError
 from patchfold.graph.connectivity import closest_pairs
 from patchfold.graph.weights import (
@@ -290,8 +292,8 @@ class TestMemory:
         with pytest.raises(
             MemoryBudgetError, match=r"GiB, and the device meta has 1.0"
         ):
-            memory_module.require_graph_memory(X, 15, patches=True)
-        memory_module.require_graph_memory(X[:1000], 15, patches=True)
+            require_room(X, settings_of(pf.elap()), 15, None)
+        require_room(X[:1000], settings_of(pf.elap()), 15, None)
 
     def test_blocks_on_a_device_are_large_and_in_one_thread(self):
         with device_blocks(2**30):
