@@ -36,6 +36,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.pipeline import make_pipeline
 
 import patchfold as pf
 from patchfold.tables import match_columns
@@ -96,6 +97,13 @@ def models() -> dict[str, bytes]:
             samples(1, 700)
         ),
         "precomputed": pf.PatchIsomap(dissimilarity="precomputed").fit(gaps),
+        "mixed map": pf.CauchyMap().fit(queries()),
+        "mixed pipeline": make_pipeline(
+            pf.TableEncoder(add_indicator=True), pf.CauchyMap()
+        ).fit(queries()),
+        "mixed gower": make_pipeline(
+            pf.TableEncoder(distance="gower"), pf.CauchyMap(dissimilarity="precomputed")
+        ).fit(queries()),
     }
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.skops"
@@ -357,6 +365,8 @@ def try_file(path: Path, name: str) -> str:
     try:
         if name.startswith("embed"):
             known, _ = match_columns(queries(), pipeline["columns"])
+        elif name.startswith("mixed"):
+            known = queries()
         elif name == "precomputed":
             known = np.linalg.norm(known[:, None] - samples(0), axis=2)
         placed = pipeline.transform(known)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         PatchLLE,
         PatchPosterior,
         PatchProjection,
+        TableEncoder,
     )
     from .estimators.recipes import cauchy, elap, isomap_kl, klap, pelle
     from .estimators.selection import select_n_neighbors
@@ -36,6 +37,7 @@ __all__ = [
     "PatchPosterior",
     "PatchProjection",
     "Patches",
+    "TableEncoder",
     "__version__",
     "cauchy",
     "cluster",
@@ -66,6 +68,7 @@ _MODULES = {
         "PatchLLE",
         "PatchPosterior",
         "PatchProjection",
+        "TableEncoder",
     ),
     "patches": ("Patches",),
     "tables.models": ("load_model", "save_model"),

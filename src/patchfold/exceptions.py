@@ -52,6 +52,10 @@ class MissingLoopsWarning(PatchfoldWarning):
     """The loops in C are not compiled, and a fit is large enough to need them."""
 
 
+class UnknownCategoryWarning(PatchfoldWarning):
+    """New rows have categories that `fit` did not see; they are taken for gaps."""
+
+
 class MemoryBudgetError(MemoryError):
     """The work does not fit in memory; where that is known, it was not begun."""
 

@@ -196,7 +196,7 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> An
         if "could not convert" in str(error) or "float()" in str(error):
             raise type(error)(
                 f"X must be numbers, and some cells are not: {error}. Leave such "
-                "columns out, or encode them, as OrdinalEncoder of scikit-learn does."
+                "columns out, or encode them with patchfold.TableEncoder."
             ) from error
         if "fill value must be 0" in str(error):
             raise ValueError(

@@ -15,6 +15,8 @@ VARIANTS = [
     pf.PatchEigenmaps(dissimilarity="curvature"),
     pf.PatchLLE(dissimilarity="euclidean"),
     pf.PatchEigenmaps(n_neighbors=None, radius=50.0, adaptive_patches=True),
+    pf.TableEncoder(),
+    pf.TableEncoder(add_indicator=True),
 ]
 
 

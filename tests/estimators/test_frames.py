@@ -8,6 +8,9 @@ import pytest
 from helpers.bad_input import X, y
 from helpers.estimators import ESTIMATORS
 
+import patchfold as pf
+
+EUCLIDEAN = pf.PatchIsomap(dissimilarity="euclidean")
 NAMES = ["a", "b", "c", "d"]
 
 
@@ -68,3 +71,69 @@ def test_new_samples_under_other_names_are_refused(package, change):
         new = type(frame)(dict(zip(["z", *NAMES[1:]], X.T, strict=True)))
     with pytest.raises(ValueError, match="feature names should match"):
         model.transform(new)
+
+
+def make_mixed(package, gaps=True):
+    frame = make_frame("pandas")
+    frame["kind"] = np.array(["long", "short", "round"])[np.arange(len(X)) % 3]
+    frame["day"] = pd.date_range("2026-01-01", periods=len(X))
+    if gaps:
+        frame.loc[3, "a"], frame.loc[4, "kind"] = np.nan, None
+    if package == "pandas":
+        return frame
+    if package == "arrow":
+        return pytest.importorskip("pyarrow").Table.from_pandas(frame)
+    return pytest.importorskip("polars").from_pandas(frame)
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars", "arrow"])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_mixed_columns_are_encoded(name, package):
+    frame = make_mixed(package)
+    model, placed = fit(name, frame, y)
+    numbers = pf.TableEncoder().fit_transform(frame)
+    other, expected = fit(name, numbers, y)
+    assert placed.tobytes() == expected.tobytes()
+    assert model.n_features_in_ == 6
+    assert list(model.feature_names_in_) == [*NAMES, "kind", "day"]
+    new = make_mixed(package, gaps=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = model.transform(new)
+        wanted = other.transform(model.encoder_.transform(new))
+    assert found.tobytes() == wanted.tobytes()
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.transform(make_mixed("pandas").rename(columns={"kind": "sort"}))
+
+
+def test_a_fit_to_numbers_forgets_the_encoder():
+    model, _ = fit("CauchyMap", make_mixed("pandas"), None)
+    assert hasattr(model, "encoder_")
+    model.fit(make_frame("pandas"))
+    assert not hasattr(model, "encoder_")
+    assert model.n_features_in_ == 4
+
+
+def test_a_map_starts_from_a_map_of_the_same_columns():
+    frame = make_mixed("pandas")
+    first = pf.CauchyMap().fit(frame.head(40))
+    grown = pf.CauchyMap(init=first).fit(frame)
+    assert grown.n_iter_ > 0
+    assert grown.embedding_.shape == (len(X), 2)
+
+
+def test_sizes_of_neighbourhoods_are_chosen_on_mixed_columns():
+    frame = make_mixed("pandas")
+    models = list(pf.fit_sweep(EUCLIDEAN, frame, n_neighbors=[8, 12]))
+    assert [model.n_neighbors_ for model in models] == [8, 12]
+    assert models[0].transform(frame).shape == (len(X), 2)
+    found = pf.select_n_neighbors(EUCLIDEAN, frame, candidates=[8, 12])
+    assert found.scores.shape == (2, 1)
+
+
+def test_a_projection_leads_back_to_a_frame():
+    frame = make_mixed("pandas")
+    model = pf.PatchProjection(dissimilarity="euclidean").fit(frame)
+    back = model.inverse_transform(model.transform(frame))
+    assert list(back) == list(frame)
+    assert set(back["kind"]) <= {"long", "short", "round"}

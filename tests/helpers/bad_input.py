@@ -102,7 +102,9 @@ FEW = ("n_components=2", "n_samples=2")
 NO_SPREAD = {"PatchProjection": ("n_components=2", "directions", "lower")}
 FRAME = pd.DataFrame(X, columns=["a", "b", "c", "d"])
 TOO_LARGE = ("X", "scale")
-WORDS = ("X", "numbers", "wide", "encode")
+TEXT = ("'b'", "numbers as text", "convert")
+ROWS = ("'b'", "names rows", "Leave it out")
+IDS = [f"row {row}" for row in range(N)]
 GAP = ("X", "NaN")
 DATES = ("X", "numbers", "dates or times")
 NAMES = ("Feature names", "string")
@@ -172,15 +174,18 @@ SAMPLES = [
     Case("dates", np.arange(N * M).reshape(N, M).astype("M8[D]"), error=DATES),
     Case("pandas frame", FRAME, pd.Series(y)),
     Case("pandas, a categorical column of numbers", FRAME.assign(b=STEPS)),
-    Case("pandas, a categorical column of words", FRAME.assign(b=LEVELS), error=WORDS),
-    Case("pandas, a column of words", FRAME.assign(b="wide"), error=WORDS),
+    Case("pandas, a categorical column of words", FRAME.assign(b=LEVELS)),
+    Case("pandas, a column of words", FRAME.assign(b=LEVELS.astype(str))),
+    Case("pandas, numbers as text", FRAME.assign(b=FRAME.b.astype(str)), error=TEXT),
+    Case("pandas, a different word in each row", FRAME.assign(b=IDS), error=ROWS),
     Case("pandas, numbers as objects", FRAME.astype(object)),
     Case("pandas, None in a cell", FRAME.astype(object).mask(HOLE, None), error=GAP),
     Case("pandas, nullable numbers", FRAME.astype("Float64")),
     Case("pandas, nullable integers", (10 * FRAME).round().astype("Int64")),
     Case("pandas, NA in a cell", FRAME.astype("Float64").mask(HOLE), error=GAP),
     Case("pandas, Arrow columns", FRAME.astype("float64[pyarrow]")),
-    Case("pandas, a column of dates", FRAME.assign(b=MONTHS), error=(*DATES, "'b'")),
+    Case("pandas, a column of dates", FRAME.assign(b=MONTHS)),
+    Case("pandas, a column of words and gaps", FRAME.mask(HOLE).assign(b=LEVELS)),
     Case(
         "pandas, sparse columns",
         FRAME.astype(pd.SparseDtype(float)),
@@ -198,17 +203,17 @@ SAMPLES = [
     _polars(
         "polars, a column of words",
         lambda frame: frame.with_columns(b=pl.lit("wide")),
-        WORDS,
+        (),
     ),
     _polars(
         "polars, a categorical column",
         lambda frame: frame.with_columns(b=pl.lit("wide").cast(pl.Categorical)),
-        WORDS,
+        (),
     ),
     _polars(
         "polars, a column of dates",
         lambda frame: frame.with_columns(b=pl.date(2026, 11, 15)),
-        (*DATES, "'b'"),
+        (),
     ),
     _polars("polars, lazy", lambda frame: frame.lazy(), ("X", "X.collect()")),
 ]

@@ -7,6 +7,7 @@ from .isomap import PatchIsomap
 from .lle import PatchLLE
 from .patch_posterior import PatchPosterior
 from .projection import PatchProjection
+from .table_encoder import TableEncoder
 
 __all__ = [
     "CauchyEmbedding",
@@ -16,4 +17,5 @@ __all__ = [
     "PatchLLE",
     "PatchPosterior",
     "PatchProjection",
+    "TableEncoder",
 ]

@@ -55,9 +55,11 @@ class PatchEmbedding(
 
         Parameters
         ----------
-        X : array-like or tensor (n_samples, n_features)
-            Samples; with `dissimilarity="precomputed"`, a symmetric matrix
-            (n_samples, n_samples) of dissimilarities, dense or sparse. Of a torch
+        X : array-like, tensor or data frame (n_samples, n_features)
+            Samples. A data frame with columns that are no numbers is encoded by
+            `TableEncoder`, kept as `encoder_`; numbers are taken as they are. With
+            `dissimilarity="precomputed"`, a symmetric matrix (n_samples, n_samples)
+            of dissimilarities, dense or sparse. Of a torch
             tensor, what is fitted is tensors on its device.
         y : array-like (n_samples,), default=None
             Class labels, used only by a `label_rule`; -1 marks an unlabelled sample.

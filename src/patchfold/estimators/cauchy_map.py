@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.base import ClassNamePrefixFeaturesOutMixin as PrefixedNames
 from sklearn.utils import Tags
@@ -13,10 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backends.backend import NUMPY, backend_for
 from ..backends.native.field import hash_rows
-from ..backends.structure import check_structure
 from ..backends.threads import begin_stage
 from ..exceptions import MapConvergenceWarning, warn
-from ..graph.precomputed import check_dissimilarities
 from ..neighbors.choice import resolve_n_neighbors
 from ..records import Links
 from ..solvers.field import placing
@@ -34,14 +31,13 @@ from ..validation import (
     Fraction,
     Having,
     Integer,
-    check_magnitude,
     check_parameters,
-    check_samples,
 )
 from .base import check_placed
 from .map_labels import add_labels, read_labels
 from .map_start import begin, check_init
 from .parameters import COMMON_RULES, is_precomputed
+from .source import check_source
 from .stored.cauchy_map import StoredMap
 
 STAGES = ("neighbours", "edges", "coordinates")
@@ -121,9 +117,12 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         Class labels, sorted; only where labels were used.
     n_features_in_, feature_names_in_ : int, array (n_features_in_,)
         Features seen in `fit`, and their names where X had string names.
+    encoder_ : TableEncoder
+        What turned X into numbers; only of a data frame with mixed columns.
 
     See Also
     --------
+    TableEncoder : Options for mixed tables, and Gower's distance.
     CauchyEmbedding : The same kernel under a constraint, without repulsion.
     PatchPosterior : Supervised, for telling classes apart.
 
@@ -218,9 +217,11 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or tensor (n_samples, n_features)
-            Samples; with `dissimilarity="precomputed"`, a symmetric matrix
-            (n_samples, n_samples) of dissimilarities, dense or sparse. Tensors are
+        X : array-like, tensor or data frame (n_samples, n_features)
+            Samples. A data frame with columns that are no numbers is encoded by
+            `TableEncoder`, kept as `encoder_`; numbers are taken as they are. With
+            `dissimilarity="precomputed"`, a symmetric matrix (n_samples, n_samples)
+            of dissimilarities, dense or sparse. Tensors are
             computed with in NumPy, and the embedding is returned as a tensor.
         y : array-like (n_samples,), default=None
             Class labels; -1 marks an unlabelled sample. Labels of a single class, and
@@ -233,7 +234,8 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         """
         check_parameters(self)
         self._check_components()
-        backend, X = backend_for(X), self._check_samples(X, reset=True)
+        given, backend = X, backend_for(X)
+        X = check_source(self, NUMPY.bring(X), reset=True)
         n = X.shape[0]
         self.n_neighbors_ = resolve_n_neighbors(self.n_neighbors, n)
         init = check_init(self.init, n, self.n_components)
@@ -244,7 +246,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         attraction = unite(near, setting.middle)
         self.graph_ = graph_of(setting)
         begin_stage("coordinates", STAGES)
-        start, first = begin(init, X, setting, self.n_components)
+        start, first = begin(init, given, setting, self.n_components)
         flat = self.n_components == 1
         recipe = Recipe(self.separation, self.max_iter, self.tol, first, flat)
         found = descend(attraction, start, recipe, self.n_jobs)
@@ -296,7 +298,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
             Coordinates.
         """
         check_is_fitted(self)
-        backend, X = backend_for(X), self._check_samples(X, reset=False)
+        backend, X = backend_for(X), check_source(self, NUMPY.bring(X), reset=False)
         if is_precomputed(self):
             links = self._source.link(X, self.n_jobs)
             known, placed = placing.settle_links(self._map.Y, links)
@@ -354,24 +356,6 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         self._source, setting = open_samples(X, settings, self.n_jobs)
         self._keys = keys[setting.order]
         return setting
-
-    def _check_samples(self, X: Any, *, reset: bool) -> Any:
-        precomputed = is_precomputed(self)
-        if precomputed and sp.issparse(X):
-            check_structure(X)
-        X = check_samples(
-            self,
-            NUMPY.bring(X),
-            reset=reset,
-            accept_sparse="csr" if precomputed else False,
-            copy=reset,  # the model must not change when the caller's array does
-            ensure_min_samples=2 if reset else 1,
-        )
-        if precomputed:
-            check_dissimilarities(X, square=reset)
-        else:
-            check_magnitude(X, spread=reset)
-        return X
 
     def _check_components(self) -> None:
         if self.n_components > 2:

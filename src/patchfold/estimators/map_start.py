@@ -46,8 +46,8 @@ def begin(
     ----------
     init : None, array (n, n_components) or fitted CauchyMap
         What `check_init` returned.
-    X : array (n, m)
-        Samples, in the order of the input.
+    X : array-like or data frame (n, m)
+        Samples as they were given, in the order of the input.
     setting : Setting
         Our order, and the scores of the samples.
     n_components : int
@@ -56,8 +56,8 @@ def begin(
     if _is_map(init):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FarSampleWarning)
-            places = np.asarray(init.transform(X))
-        start = np.zeros((X.shape[0], 2), np.float32)
+            places = np.asarray(init.transform(NUMPY.bring(X)))
+        start = np.zeros((places.shape[0], 2), np.float32)
         start[:, :n_components] = places[setting.order]
         return start, SETTLED
     scores = setting.scores if init is None else init[setting.order]

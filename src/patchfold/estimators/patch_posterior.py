@@ -22,8 +22,9 @@ from ..posterior.model import PosteriorModel, blend_labels
 from ..posterior.rows import RowIndex
 from ..posterior.scores import SCORES, Settings
 from ..posterior.views import VIEWS
-from ..validation import Float, Integer, Several, check_parameters, check_samples
+from ..validation import Float, Integer, Several, check_parameters
 from .base import check_placed
+from .frames import check_table
 from .parameters import COMMON_RULES
 from .stored.posterior import StoredPosterior
 
@@ -188,8 +189,9 @@ default="auto"
 
         Parameters
         ----------
-        X : array-like or tensor (n_samples, n_features)
-            Samples, in any units: columns are scaled inside.
+        X : array-like, tensor or data frame (n_samples, n_features)
+            Samples, in any units: columns are scaled inside. A data frame with columns
+            that are no numbers is encoded by `TableEncoder`, kept as `encoder_`.
         y : array-like (n_samples,)
             Class labels, numbers or strings; -1 marks an unlabelled sample, unless
             there is only one label besides it: then both are classes.
@@ -201,7 +203,7 @@ default="auto"
         """
         check_parameters(self)
         backend = backend_for(X)
-        X = check_samples(self, NUMPY.bring(X), reset=True, copy=True)
+        X = check_table(self, NUMPY.bring(X), reset=True, copy=True)
         codes, self.classes_ = encode_classes(y, X.shape[0], type(self).__name__)
         if self.n_components > self.classes_.size:
             raise ValueError(
@@ -367,7 +369,7 @@ default="auto"
 
     def _check_queries(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return check_samples(self, NUMPY.bring(X), reset=False)
+        return check_table(self, NUMPY.bring(X), reset=False)
 
     def _settings(self, backend: Backend) -> Settings:
         return Settings(

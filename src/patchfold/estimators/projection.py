@@ -31,6 +31,7 @@ from .stored.rules import (
     Whole,
     Words,
 )
+from .stored.table_encoder import Encoder, check_columns
 
 _OWN_RULES = {
     name: rule
@@ -184,8 +185,9 @@ class PatchProjection(PatchEmbedding):
         "_inverse": Numbers(("components", "features")),
         "eigenvalues_": Numbers(("components",)),
         "kernel_width_": Number(0, open_low=True),
-        "n_features_in_": Count("features", "features"),
-        "feature_names_in_": MayLack(Words(("features",))),
+        "n_features_in_": Count(1),
+        "encoder_": Encoder(),
+        "feature_names_in_": MayLack(Words(("columns",))),
         "n_neighbors_": OrNone(Count(1, "samples")),
         **SEARCH_RULES,
         "n_connected_components_": Count(1, "samples"),
@@ -232,6 +234,7 @@ class PatchProjection(PatchEmbedding):
         self.n_jobs = n_jobs
 
     def _make_again(self, sizes: Sizes) -> None:
+        check_columns(self, sizes["features"], sizes)
         self._default_search()
         edges = edges_of(self.graph_)
         weights, _ = edge_weights(edges, self.kernel_width_)
@@ -289,8 +292,9 @@ class PatchProjection(PatchEmbedding):
 
         Returns
         -------
-        samples : array (n_queries, n_features)
-            In the units of the training samples.
+        samples : array (n_queries, n_features) or data frame
+            In the units of the training samples. A frame if `fit` was given one that
+            it encoded.
         """
         check_is_fitted(self)
         backend = backend_for(X)
@@ -302,4 +306,7 @@ class PatchProjection(PatchEmbedding):
             )
         found: Projection = self._fitted.solution.found
         mean, inverse = NUMPY.bring((found.mean, found.inverse))
-        return backend.give_back(coordinates @ inverse + mean)
+        samples = coordinates @ inverse + mean
+        if "encoder_" in vars(self):
+            return self.encoder_.inverse_transform(samples)
+        return backend.give_back(samples)

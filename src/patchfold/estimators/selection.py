@@ -17,6 +17,7 @@ from ..backends.processes import run_pieces
 from ..exceptions import PatchfoldWarning
 from ..graph.labels import UNLABELLED, encode_labels
 from ..neighbors.choice import resolve_n_neighbors
+from .frames import as_numbers
 from .parameters import is_precomputed
 from .sweep import fit_sweep
 
@@ -83,8 +84,8 @@ def select_n_neighbors(
     ----------
     estimator : embedding estimator
         One that has `n_neighbors`. Not fitted itself; its clones are.
-    X : array-like (n_samples, n_features)
-        Samples.
+    X : array-like or data frame (n_samples, n_features)
+        Samples. Mixed columns of a frame are encoded once, from all rows.
     y : array-like (n_samples,), default=None
         Class labels; -1 marks an unlabelled sample, which is not scored.
     candidates : iterable of int or float, default=None
@@ -120,7 +121,7 @@ def select_n_neighbors(
     """
     _check_estimator(estimator)
     X, y = NUMPY.bring((X, y))
-    samples = check_array(X, dtype=np.float64, ensure_min_samples=4)
+    samples = check_array(as_numbers(X), dtype=np.float64, ensure_min_samples=4)
     n = samples.shape[0]
     labels = None if y is None else np.asarray(y)
     codes = None if y is None else encode_labels(y, n, type(estimator).__name__)

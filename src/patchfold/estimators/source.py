@@ -30,7 +30,8 @@ from ..graph.weights import complete_graph, pairs_from_directed
 from ..neighbors.search import NeighborSearch, open_search
 from ..patches.fitting import is_wide
 from ..records import EdgeList, EdgeValues, Neighborhoods, Pairs
-from ..validation import check_magnitude, check_parameters, check_samples
+from ..validation import check_magnitude, check_parameters
+from .frames import check_table
 from .links import (
     MatrixLinks,
     PatchSettings,
@@ -225,7 +226,7 @@ def check_source(estimator: Any, X: Any, *, reset: bool) -> Any:
     precomputed = is_precomputed(estimator)
     if precomputed and sp.issparse(X):
         check_structure(X)
-    X = check_samples(
+    X = check_table(
         estimator,
         X,
         reset=reset,

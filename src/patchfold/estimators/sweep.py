@@ -19,6 +19,7 @@ from ..backends.threads import map_ahead
 from ..neighbors.choice import resolve_n_neighbors
 from ..neighbors.search import open_search
 from ..validation import check_magnitude
+from .frames import as_numbers
 from .parameters import is_precomputed
 from .source import CheckedInput, check_input, open_source
 
@@ -78,7 +79,7 @@ def fit_sweep(
         for size in sorted(sizes):
             yield clone(estimator).set_params(n_neighbors=size).fit(X, y)
         return
-    samples = check_array(X, dtype=np.float64, ensure_min_samples=2)
+    samples = check_array(as_numbers(X), dtype=np.float64, ensure_min_samples=2)
     check_magnitude(samples)
     n = samples.shape[0]
     counts = sorted({min(resolve_n_neighbors(size, n), n - 1) for size in sizes})

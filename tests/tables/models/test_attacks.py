@@ -496,6 +496,124 @@ def something_else(file):
     file.schema |= listed([value(1)])
 
 
+def encoder_of(file):
+    """Return the dict node of the fitted attributes of the TableEncoder in a file."""
+    return file.encoder("TableEncoder")["_fitted"]["content"]
+
+
+def put_numbers(file, row, column, number):
+    node = encoder_of(file)["_numbers"]
+    array = np.load(io.BytesIO(file.parts[node["file"]]))
+    array[row, column] = number
+    encoder_of(file)["_numbers"] = file.add_part("995.npy", array)
+
+
+@attack("refused.*TableEncoder: _numbers.*makes infinity", base="mixed")
+def table_scale_that_makes_infinity(file):
+    put_numbers(file, 0, 1, 1e-200)
+
+
+@attack("refused.*_numbers.*scale that cannot be", base="mixed map")
+def table_scale_of_zero(file):
+    put_numbers(file, 0, 1, 0.0)
+
+
+@attack("refused.*_numbers has numbers that are not finite", base="mixed")
+def table_mean_that_is_no_number(file):
+    put_numbers(file, 0, 0, np.nan)
+
+
+@attack("refused.*_levels.*twice", base="mixed map")
+def table_level_twice(file):
+    encoder_of(file)["_levels"] = value('[[], ["x", "x", "y", "z"]]')
+
+
+@attack("refused.*_shares does not fit", base="mixed")
+def table_with_more_levels(file):
+    encoder_of(file)["_levels"] = value('[[], ["x", "y", "z", "w", "v"]]')
+
+
+@attack("refused.*_levels.*0 levels", base="mixed")
+def table_category_without_levels(file):
+    encoder_of(file)["_levels"] = value("[[], []]")
+
+
+@attack("refused.*_levels.*text and numbers", base="mixed")
+def table_levels_of_lists(file):
+    encoder_of(file)["_levels"] = value('[[], [["x"], ["y"], ["z"], ["w"]]]')
+
+
+@attack("refused.*_levels is no JSON", base="mixed")
+def table_levels_that_are_nested(file):
+    encoder_of(file)["_levels"] = value("[" * 10**5)
+
+
+@attack("refused.*_kind_names.*no kind", base="mixed")
+def table_kind_that_is_unknown(file):
+    encoder_of(file)["_kind_names"] = value('["number", "word"]')
+
+
+@attack("refused.*encoder_ makes 2 numbers", base="mixed map")
+def table_with_another_width(file):
+    node = encoder_of(file)
+    node["_kind_names"], node["_levels"] = (
+        value('["number", "number"]'),
+        value("[[],[]]"),
+    )
+    node["_shares"] = file.add_part("996.npy", np.empty(0))
+
+
+@attack("refused.*encoder_ must be a TableEncoder", base="mixed map")
+def encoder_that_is_a_list(file):
+    file.put("encoder_", value([1]))
+
+
+@attack("refused.*n_features_in_ must be", base="mixed map")
+def table_with_other_columns(file):
+    file.put("n_features_in_", value(3))
+
+
+@attack("refused.*_rows has values that no row can have", base="gower")
+def rows_with_codes_beyond_the_levels(file):
+    node = encoder_of(file)["_rows"]
+    rows = np.load(io.BytesIO(file.parts[node["file"]]))
+    encoder_of(file)["_rows"] = file.add_part("997.npy", rows + np.array([0, 9]))
+
+
+@attack("refused.*_rows are those of", base="gower")
+def rows_without_gower(file):
+    file.encoder("TableEncoder")["distance"] = value("euclidean")
+
+
+@attack("refused.*'ordered' parameter", base="mixed")
+def orders_of_numbers(file):
+    file.encoder("TableEncoder")["ordered"] = value([1, 2])
+
+
+def mixed(**settings):
+    """Return an encoder of a table with gaps, the table, and new samples for it."""
+    words = np.array(list("xyzw") * 10, dtype=object)
+    words[7] = None
+    table = pd.DataFrame({"a": X[:, 0], "b": words})
+    table.loc[5, "a"] = np.nan
+    queries = {"a": [0.1, 1e6, None], "b": ["x", None, "y"]}
+    return pf.TableEncoder(**settings), table, queries
+
+
+def save_mixed(path):
+    """Return files of a pipeline, of a map that encodes, and of Gower's distance."""
+    encoder, table, queries = mixed()
+    gower = make_pipeline(
+        mixed(distance="gower")[0], pf.CauchyMap(dissimilarity="precomputed")
+    )
+    models = {
+        "mixed": make_pipeline(encoder, pf.CauchyMap()),
+        "mixed map": pf.CauchyMap(),
+        "gower": gower,
+    }
+    return {name: saved(models[name].fit(table), path, queries) for name in models}
+
+
 def saved(model, path, queries=QUERIES):
     save_model(model, path, queries=queries)
     return path.read_bytes()
@@ -524,6 +642,7 @@ def outcomes(tmp_path_factory):
         "landmarks": saved(pf.PatchIsomap(n_landmarks=9).fit(X), path),
         "ordinal": saved(ordinal()[0], path, ordinal()[1]),
         "seeded": saved(pf.PatchIsomap(random_state=seed).fit(X), path),
+        **save_mixed(path),
     }
     with zipfile.ZipFile(HERE / "model_files_1.zip") as archive:
         for name in ("elap", "embed_one_hot", "posterior"):

@@ -260,6 +260,18 @@ READ_BACK = {
         make_pipeline(OrdinalEncoder(dtype=np.int8), euclidean()),
         CODES,
     ),
+    "a mixed table": make_pipeline(pf.TableEncoder(), pf.CauchyMap()),
+    "a mixed table, gaps marked": make_pipeline(
+        pf.TableEncoder(add_indicator=True, ordered={"hue": ["red", "green", "blue"]}),
+        euclidean(),
+    ),
+    "a mixed table by Gower's distance": make_pipeline(
+        pf.TableEncoder(distance="gower"), pf.CauchyMap(dissimilarity="precomputed")
+    ),
+    "a map that encodes": pf.CauchyMap(),
+    "a graph that encodes": euclidean(),
+    "a projection that encodes": pf.PatchProjection(dissimilarity="euclidean"),
+    "an encoder": pf.TableEncoder(),
     "a matrix": (
         make_pipeline(OneHotEncoder(), StandardScaler(with_mean=False)),
         CODES,
@@ -301,7 +313,15 @@ REFUSED = {
 
 
 def with_table(case, frame):
-    return case if isinstance(case, tuple) else (case, frame)
+    """Return a model and what it is fitted to."""
+    if isinstance(case, tuple):
+        return case
+    encodes = not isinstance(case, Pipeline) or isinstance(case[0], pf.TableEncoder)
+    if not encodes:
+        return case, frame
+    mixed = frame.drop(columns="name")
+    mixed.loc[3, "size"], mixed.loc[4, "hue"] = np.nan, None
+    return case, mixed
 
 
 @pytest.mark.parametrize("name", READ_BACK)

@@ -27,6 +27,7 @@ from .rules import (
     Whole,
     Words,
 )
+from .table_encoder import Encoder, check_columns
 
 FAR = 1e12
 """No coordinate of a map is larger: squares of them must fit in single precision."""
@@ -61,7 +62,8 @@ class StoredMap(StoredModel):
         "_Z": Number(0, open_low=True),
         "_reach": OrNone(Number(0, open_low=True)),
         "n_features_in_": Count(1),
-        "feature_names_in_": MayLack(Words(("features",))),
+        "encoder_": Encoder(),
+        "feature_names_in_": MayLack(Words(("columns",))),
         "n_neighbors_": Count(1, "samples"),
         "n_iter_": Count(),
         "objective_": Numbers(("checks",)),
@@ -101,8 +103,7 @@ class StoredMap(StoredModel):
                 raise FittedError("_codes and classes_ must both be there, or none")
             if not np.array_equal(self._open_samples().order, order):
                 raise FittedError("_order is not that of the samples")
-        if self.n_features_in_ != features:
-            raise FittedError(f"n_features_in_ must be {features}")
+        check_columns(self, features, sizes)
         self._map = self._make_map(self.embedding_)
 
     def _make_map(self, embedding: np.ndarray) -> Map:

@@ -32,6 +32,7 @@ from .rules import (
     Sizes,
     Words,
 )
+from .table_encoder import Encoder, check_columns
 
 FEWEST_EDGES = 1000
 """A label rule that removes edges leaves at least one of this many, in a file."""
@@ -66,7 +67,8 @@ class StoredEmbedding(StoredModel):
         "_train_X": MayLack(Numbers(("samples", "features"))),
         "embedding_": Numbers(("samples", "components")),
         "n_features_in_": Count(1),
-        "feature_names_in_": MayLack(Words(("features",))),
+        "encoder_": Encoder(),
+        "feature_names_in_": MayLack(Words(("columns",))),
         "n_neighbors_": OrNone(Count(1, "samples")),
         **SEARCH_RULES,
         "n_connected_components_": Count(1, "samples"),
@@ -111,8 +113,7 @@ class StoredEmbedding(StoredModel):
             check_magnitude(stored["_train_X"])
             links = self._link_again(stored, self._stored_work(stored["_cells_for"]))
             self.patch_sizes_ = links.patch_sizes
-        if self.n_features_in_ != features:
-            raise FittedError(f"n_features_in_ must be {features}")
+        check_columns(self, features, sizes)
         self._fitted = Fitted(links, self._solve_again(stored))
 
     def _link_again(self, stored: dict[str, Any], most: int) -> SampleLinks:

@@ -110,7 +110,8 @@ class StoredModel:
         if not isinstance(packed, dict):
             raise FittedError("its fitted attributes are missing")
         self._check_stored_parameters()
-        sizes: Sizes = {"components": int(self.n_components)}  # type: ignore[attr-defined]
+        n_components = getattr(self, "n_components", None)
+        sizes: Sizes = {} if n_components is None else {"components": n_components}
         state.update(unpack_state(self._fitted_rules, packed, sizes))
         return sizes
 

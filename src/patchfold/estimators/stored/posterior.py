@@ -32,6 +32,7 @@ from .rules import (
     Whole,
     Words,
 )
+from .table_encoder import Encoder, check_columns
 
 
 class StoredPosterior(StoredModel):
@@ -72,8 +73,9 @@ class StoredPosterior(StoredModel):
         },
         "posterior_": Numbers(("samples", "classes"), low=0.0, high=1 + 1e-9),
         "embedding_": Numbers(("samples", "components")),
-        "n_features_in_": Count("features", "features"),
-        "feature_names_in_": MayLack(Words(("features",))),
+        "n_features_in_": Count(1),
+        "encoder_": Encoder(),
+        "feature_names_in_": MayLack(Words(("columns",))),
         "_n_features_out": Count("components", "components"),
     }
     _made_again: ClassVar[frozenset[str]] = frozenset(
@@ -100,6 +102,7 @@ class StoredPosterior(StoredModel):
         return super()._packed({**state, **fitted})
 
     def _make_again(self, sizes: Sizes) -> None:
+        check_columns(self, sizes["features"], sizes)
         stored = vars(self)
         X, codes = stored.pop("_samples"), stored.pop("_codes")
         left_out, solution = stored.pop("_left_out"), stored.pop("_solution")

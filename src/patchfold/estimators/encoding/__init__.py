@@ -1,0 +1,1 @@
+"""The parts of TableEncoder: columns of any table, what is learned of them, numbers."""

@@ -1,0 +1,98 @@
+"""What `fit` and `transform` do with samples: data frames of mixed columns are encoded.
+
+A data frame in which every column holds numbers is taken as it is, like an array. Any
+other one becomes numbers by a `TableEncoder`, which the estimator keeps as `encoder_`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from ..validation import check_samples
+from .encoding.reading import read_objects, table_kind
+from .parameters import is_precomputed
+from .table_encoder import TableEncoder
+
+
+def check_table(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> Any:
+    """Return samples as numbers, checked.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose samples they are. Of mixed columns, it gets `encoder_` in `fit`, and its
+        `n_features_in_` counts the columns of the frame.
+    X : array-like, tensor or data frame (n, m)
+        Samples.
+    reset : bool
+        Whether this is `fit`.
+    **settings
+        As in scikit-learn's `check_array`.
+    """
+    if reset:
+        vars(estimator).pop("encoder_", None)
+        is_matrix = hasattr(estimator, "dissimilarity") and is_precomputed(estimator)
+        if is_matrix or not has_mixed_columns(X):
+            return check_samples(estimator, X, reset=True, **settings)
+        encoder = TableEncoder()
+        numbers = encoder.fit_transform(X)
+    else:
+        encoder = vars(estimator).get("encoder_")
+        if encoder is None:
+            return check_samples(estimator, X, reset=False, **settings)
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+        numbers = encoder.transform(X)
+    if reset:
+        validate_data(estimator, X, reset=True, skip_check_array=True)
+        estimator.encoder_ = encoder
+    settings = {"dtype": np.float64, "order": "C", **settings, "copy": False}
+    return check_array(numbers, estimator=estimator, input_name="X", **settings)
+
+
+def as_numbers(X: Any) -> Any:
+    """Return a data frame of mixed columns as numbers, anything else as it is."""
+    return TableEncoder().fit_transform(X) if has_mixed_columns(X) else X
+
+
+def has_mixed_columns(X: Any) -> bool:
+    """Say whether X is a data frame with a column that holds no numbers.
+
+    Booleans, and objects that are numbers, count as numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> has_mixed_columns(pd.DataFrame({"a": [1, 2], "b": [True, False]}))
+    False
+    >>> has_mixed_columns(pd.DataFrame({"a": [1, 2], "b": ["red", "blue"]}))
+    True
+    """
+    kind = table_kind(X)
+    if kind is None:
+        return False
+    if kind == "arrow":
+        pairs = [(str(field.type), X.column(j)) for j, field in enumerate(X.schema)]
+        return not all(_is_plain(name, column) for name, column in pairs)
+    columns = (X.iloc[:, j] for j in range(X.shape[1])) if kind == "pandas" else X
+    dtypes = X.dtypes
+    return not all(_is_plain(str(d), c) for d, c in zip(dtypes, columns, strict=True))
+
+
+_PLAIN = ("float", "int", "uint", "bool", "double", "halffloat", "decimal", "sparse")
+
+
+def _is_plain(dtype: str, column: Any) -> bool:
+    """Say whether a column holds numbers, by the name of its type."""
+    if dtype.lower().startswith(_PLAIN):
+        return True
+    if dtype.lower() != "object":
+        return False
+    try:
+        read = read_objects("", list(column), text=False)
+    except TypeError:
+        return True  # scikit-learn has its own words for such objects
+    return read.kind not in ("category", "date", "duration")
