@@ -14,8 +14,6 @@ RUNS ?= 10
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
-# The page that `patchfold view` serves, without the models that its package can use.
-VIEW_PAGE := "embedding-atlas>=0.26,<0.27"
 
 .PHONY: demo test sanitize steady lint docs clean
 .NOTPARALLEL:
@@ -62,7 +60,6 @@ $(VENV)/.installed-plot: pyproject.toml | $(BIN)/pip
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/pip
 	@echo "Installing patchfold and its test tools into $(VENV) ..."
 	@$(INSTALL) -e ".[dev]"
-	@$(INSTALL) --no-deps $(VIEW_PAGE)
 	@touch $@ $(VENV)/.installed-plot
 
 $(VENV)/.installed-docs: pyproject.toml | $(BIN)/pip

@@ -6,7 +6,6 @@ A page of another site gets nothing of it, even if it knew the address.
 import contextlib
 import io
 import json
-import os
 import re
 import signal
 import subprocess
@@ -14,7 +13,6 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,29 +21,10 @@ from matplotlib.image import imread
 from scipy.ndimage import center_of_mass, label
 from sklearn.preprocessing import scale
 
-from patchfold.cli._atlas import find_page
 from patchfold.neighbors.choice import find_neighbors
 
-try:
-    find_page()
-except ImportError as error:
-    if os.environ.get("PATCHFOLD_NEED_BROWSER"):
-        raise
-    pytest.skip(str(error), allow_module_level=True)
-
-WEBGPU = (
-    "--enable-unsafe-webgpu",
-    "--enable-features=Vulkan",
-    "--use-vulkan=swiftshader",
-    "--use-angle=swiftshader",
-)
-"""The page draws by WebGPU alone; without a graphics card, SwiftShader does it."""
-
-ASKED_FIRST = ("/favicon.ico", "/data/cache/")
-"""The page asks for these whether they exist or not, and goes on without."""
-
 PATIENCE = 60
-"""Seconds; the page starts a database in the browser and asks it for every chart."""
+"""Seconds."""
 
 RESOLVED = "--host-resolver-rules=MAP evil.example 127.0.0.1"
 """A browser for which a foreign name leads to this machine."""
@@ -56,7 +35,7 @@ NEIGHBORS = 4
 
 @pytest.fixture(scope="module")
 def browser(launch):
-    browser = launch(*WEBGPU)
+    browser = launch("--use-angle=swiftshader", "--enable-unsafe-swiftshader")
     yield browser
     browser.close()
 
@@ -69,6 +48,7 @@ def samples():
     return pd.DataFrame(
         {
             "name": [f"tree {i}" for i in range(len(row))],
+            "kind": [("<b>oak</b>", "fir", "elm")[i % 3] for i in range(len(row))],
             "elap_1": column / 4,
             "elap_2": -row / 4,
             "height": rng.normal(size=len(row)).round(3),
@@ -80,7 +60,7 @@ def samples():
 @pytest.fixture(scope="module")
 def address(samples, tmp_path_factory):
     folder = tmp_path_factory.mktemp("view")
-    samples[["name", "elap_1", "elap_2"]].to_csv(folder / "e.csv", index=False)
+    samples[["name", "kind", "elap_1", "elap_2"]].to_csv(folder / "e.csv", index=False)
     data = samples[["name", "height", "width"]].iloc[::-1]
     data.to_csv(folder / "d.csv", index=False)
     words = ["view", "e.csv", "--data=d.csv", "--id=name", f"--neighbors={NEIGHBORS}"]
@@ -100,27 +80,23 @@ def address(samples, tmp_path_factory):
 @pytest.fixture
 def open_view(open_page, browser, address):
     def open_it(width):
-        page = open_page(
-            address,
-            width=width,
-            browser=browser,
-            script=Path(__file__).with_name("half_floats.js"),
-            forgive=ASKED_FIRST,
-        )
+        page = open_page(address, width=width, browser=browser, accept_downloads=True)
         page.set_default_timeout(1000 * PATIENCE)
-        if not page.evaluate("navigator.gpu?.requestAdapter().then(Boolean)"):
-            pytest.skip("this browser has no WebGPU without a graphics card")
-        count = f"{ROWS * COLUMNS} / {ROWS * COLUMNS} points"
-        page.get_by_text(count).wait_for()
+        page.locator("#search:enabled").wait_for()
+        wait_for_count(page, ROWS * COLUMNS)
         return page
 
     return open_it
 
 
+def wait_for_count(page, count):
+    words = f"{count} of {ROWS * COLUMNS} samples"
+    page.locator("#count", has_text=re.compile(f"^{words}$")).wait_for()
+
+
 def drawn(page):
     """Return the middle of every point of the picture, in pixels of the page."""
-    canvas = page.locator("canvas").first
-    canvas.wait_for()
+    canvas = page.locator("canvas")
     red, _, blue = np.moveaxis(imread(io.BytesIO(canvas.screenshot()))[..., :3], 2, 0)
     marks, count = label(blue - red > 0.2)
     middles = center_of_mass(marks > 0, marks, range(1, count + 1))
@@ -140,6 +116,17 @@ def drawn_grid(page):
     return np.take_along_axis(grid, grid[:, :, :1].argsort(axis=1), axis=1)
 
 
+def row_at(samples, row, column):
+    where = (samples["elap_1"] == column / 4) & (samples["elap_2"] == -row / 4)
+    (found,) = np.flatnonzero(where)
+    return found
+
+
+def shown_cells(page, place):
+    words = page.locator(f"{place} dl > *").all_inner_texts()
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_every_sample_is_drawn_where_its_coordinates_say(open_view, width):
     grid = drawn_grid(open_view(width))
@@ -152,43 +139,112 @@ def test_every_sample_is_drawn_where_its_coordinates_say(open_view, width):
 def test_hover_shows_the_columns_and_a_click_the_neighbours(open_view, samples):
     page = open_view(1280)
     at = drawn_grid(page)[2, 3]
-    where = (samples["elap_1"] == 3 / 4) & (samples["elap_2"] == -2 / 4)
-    (row,) = np.flatnonzero(where)
+    row = row_at(samples, 2, 3)
     page.mouse.move(*(at - 20))
     page.mouse.move(*at)
-    button = page.get_by_text("Nearest Neighbors")
-    button.wait_for()
-    words = button.locator("xpath=../..").inner_text().split("\n")[:-1]
-    shown = dict(zip(words[::2], words[1::2], strict=True))
+    page.locator("#tip").wait_for()
+    shown = shown_cells(page, "#tip")
     assert shown.pop("name") == samples["name"][row]
+    assert shown.pop("kind") == samples["kind"][row]
     assert {name: float(value) for name, value in shown.items()} == pytest.approx(
-        samples.drop(columns="name").loc[row].to_dict(), abs=1e-3
+        samples.drop(columns=["name", "kind"]).loc[row].to_dict()
     )
-
     page.mouse.click(*at)
-    button.click()
-    page.get_by_text(f"{NEIGHBORS} results").wait_for()
-    said = page.locator("body").inner_text().split(f"Neighbors of #{row}")[1]
-    names = re.findall(r"Distance\s+[\d.]+\s+name\s+(tree \d+)", said)
+    page.locator("#detail li").nth(NEIGHBORS - 1).wait_for()
+    assert shown_cells(page, "#detail")["name"] == samples["name"][row]
+    said = page.locator("#detail li").all_inner_texts()
     found = find_neighbors(scale(samples[["height", "width"]].to_numpy()), NEIGHBORS)
+    names = [re.fullmatch(r"row \d+, (tree \d+) \(.*\)", words)[1] for words in said]
     assert names == list(samples["name"][found.indices[row]])
 
 
-def test_what_the_page_changes_is_in_the_browser_alone(open_view):
-    """Colours add a column to the browser's table; a page opened anew has none."""
+def test_zooming_keeps_what_is_under_the_pointer(open_view):
     page = open_view(1280)
-    points = drawn_grid(page)
-    page.locator("select").filter(has_text="height").first.select_option(
-        label="height (DOUBLE)"
-    )
+    grid = drawn_grid(page)
+    at = grid[4, 2]
+    page.mouse.move(*at)
+    page.mouse.wheel(0, -300)
     end = time.monotonic() + PATIENCE
-    while len(drawn(page)) == len(points.reshape(-1, 2)) and time.monotonic() < end:
+    while len(drawn(page)) == ROWS * COLUMNS and time.monotonic() < end:
+        page.wait_for_timeout(100)
+    points = drawn(page)
+    assert len(points) < ROWS * COLUMNS
+    assert np.linalg.norm(points - at, axis=1).min() < 4
+    page.get_by_role("button", name="Show all").click()
+    np.testing.assert_allclose(drawn_grid(page), grid, atol=1)
+
+
+def saved(page):
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as CSV").click()
+    return pd.read_csv(download.value.path())
+
+
+def test_search_and_lasso_select_rows_and_save_them(open_view, samples):
+    page = open_view(1280)
+    grid = drawn_grid(page)
+    page.locator("#search").fill("TREE 1")
+    some = samples[samples["name"].str.contains("tree 1")]
+    wait_for_count(page, len(some))
+    written = saved(page)
+    pd.testing.assert_frame_equal(written, some.reset_index(drop=True))
+    page.locator("#search").fill("")
+    wait_for_count(page, ROWS * COLUMNS)
+
+    page.get_by_role("button", name="Lasso").click()
+    (left, top), (right, low) = grid[0, 0] - 9, grid[1, 2] + 9
+    page.mouse.move(left, top)
+    page.mouse.down()
+    for corner in ((right, top), (right, low), (left, low)):
+        page.mouse.move(*corner, steps=4)
+    page.mouse.up()
+    wait_for_count(page, 6)
+    inside = {samples["name"][row_at(samples, i, j)] for i in (0, 1) for j in range(3)}
+    assert set(saved(page)["name"]) == inside
+    page.get_by_role("button", name="Clear").click()
+    wait_for_count(page, ROWS * COLUMNS)
+
+
+def test_colours_come_with_a_legend_that_filters(open_view, samples):
+    page = open_view(1280)
+    grid = drawn_grid(page)
+    page.locator("#color").select_option("height")
+    end = time.monotonic() + PATIENCE
+    while len(drawn(page)) == grid[..., 0].size and time.monotonic() < end:
         page.wait_for_timeout(200)
     assert len(drawn(page)) < ROWS * COLUMNS  # not all of them are blue any more
-    assert drawn_grid(open_view(1280)).shape == (ROWS, COLUMNS, 2)
+    page.get_by_label("height: from").fill("0.25")
+    wait_for_count(page, (samples["height"] >= 0.25).sum())
+    page.locator("#color").select_option("kind")
+    classes = page.locator("#legend button")
+    assert classes.count() == 3
+    expected = samples["kind"].value_counts().sort_index()
+    for button, (kind, count) in zip(classes.all(), expected.items(), strict=True):
+        assert button.inner_text().split() == [*kind.split(), str(count)]
+    classes.first.click()
+    wait_for_count(page, ROWS * COLUMNS - expected.iloc[0])
+    assert len(drawn_grid(open_view(1280))) == ROWS  # a page opened anew has no filter
 
 
-HOSTILE = """async ([address, picture]) => {
+def test_keys_move_and_zoom(open_view):
+    page = open_view(1280)
+    grid = drawn_grid(page)
+    page.locator("canvas").focus()
+    page.keyboard.press("-")
+    page.keyboard.press("ArrowRight")
+    end = time.monotonic() + PATIENCE
+    while np.allclose(drawn_grid(page), grid, atol=1) and time.monotonic() < end:
+        page.wait_for_timeout(100)
+    moved = drawn_grid(page)
+    steps = (moved[-1, 0, 1] - moved[0, 0, 1]) / (grid[-1, 0, 1] - grid[0, 0, 1])
+    assert steps == pytest.approx(1 / 1.4, abs=0.01)
+    assert moved[:, :, 0].mean() == pytest.approx(grid[:, :, 0].mean() - 60, abs=2)
+    page.keyboard.press("0")
+    page.wait_for_timeout(300)
+    np.testing.assert_allclose(drawn_grid(page), grid, atol=1)
+
+
+HOSTILE = """async ([address, style]) => {
     const seen = [];
     const attempt = async (name, action) => {
         try { seen.push([name, await action()]); } catch { seen.push([name, null]); }
@@ -197,8 +253,8 @@ HOSTILE = """async ([address, picture]) => {
     const read = (part, options) => () =>
         fetch(address + part, options).then((answer) => answer.text());
     await attempt("page", read("", {}));
-    await attempt("table", read("data/dataset.parquet", {}));
-    await attempt("opaque", read("data/metadata.json", {mode: "no-cors"}));
+    await attempt("table", read("data/column0", {}));
+    await attempt("opaque", read("data/table.json", {mode: "no-cors"}));
     await attempt("post", read("data/query", {method: "POST", body}));
     await attempt("blind", read("data/query", {method: "POST", mode: "no-cors", body}));
     const load = (tag, source) => () => new Promise((done, failed) => {
@@ -208,8 +264,14 @@ HOSTILE = """async ([address, picture]) => {
         element.src = address + source;
         document.body.append(element);
     });
-    await attempt("image", load("img", picture));
-    await attempt("script", load("script", "data/metadata.json"));
+    await attempt("style", () => new Promise((done, failed) => {
+        const link = document.createElement("link");
+        Object.assign(link, {rel: "stylesheet", href: address + style});
+        link.onload = () => done("style");
+        link.onerror = failed;
+        document.head.append(link);
+    }));
+    await attempt("script", load("script", "colors.js"));
     return seen;
 }"""
 """What a page of another site may try; null where the browser gave it nothing."""
@@ -241,11 +303,10 @@ def other_site():
 def test_a_page_of_another_origin_reads_and_changes_nothing(
     launch, address, other_site, name
 ):
-    picture = next(find_page().glob("assets/*.png"))
     with contextlib.closing(launch(RESOLVED)) as browser:
         page = browser.new_page()
         page.goto(f"http://{name}:{other_site}/")
-        seen = page.evaluate(HOSTILE, [address, f"assets/{picture.name}"])
+        seen = page.evaluate(HOSTILE, [address, "page.css"])
         assert len(seen) == 7
         assert [what for what, got in seen if got] == []
 
@@ -255,9 +316,9 @@ def test_a_name_that_leads_here_is_refused(launch, address):
     elsewhere = address.replace("127.0.0.1", "evil.example")
     with contextlib.closing(launch(RESOLVED)) as browser:
         page = browser.new_page()
-        for part in ("", "data/metadata.json", "data/dataset.parquet"):
+        for part in ("", "data/table.json", "data/column0"):
             answer = page.goto(elsewhere + part)
             assert answer.status == 403
             assert answer.text() == "403 Forbidden\n"
-        assert page.goto(address + "data/metadata.json").status == 200
-        assert json.loads(page.locator("body").inner_text())["isStatic"] is True
+        assert page.goto(address + "data/table.json").status == 200
+        assert json.loads(page.locator("body").inner_text())["rows"] == ROWS * COLUMNS

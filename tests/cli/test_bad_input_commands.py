@@ -14,6 +14,7 @@ from typer.main import get_command
 
 import patchfold as pf
 from patchfold.cli import app
+from patchfold.cli._page_data import write_files
 
 COMMAND = get_command(app)
 """Made once: the runner of Typer's tests makes it anew each time."""
@@ -82,7 +83,7 @@ def fitted(tmp_path_factory):
 def run(fitted, tmp_path, monkeypatch):
     """Run a command in words; what it would show in the browser is kept."""
     shown = []
-    monkeypatch.setattr("patchfold.cli._atlas.serve", lambda *a, **k: shown.append(a))
+    monkeypatch.setattr("patchfold.cli._viewing.serve", lambda *a, **k: shown.append(a))
     monkeypatch.setenv("PATCHFOLD_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("PATCHFOLD_DATA", raising=False)
     out = tmp_path / "out"
@@ -135,11 +136,11 @@ def check_result(status, said, out, shown):
         assert len(values)
         assert np.isfinite(values).all()
     if shown:
-        table, names = shown[0]
-        for name in names:
-            assert np.isfinite(table[name].to_numpy()).all()
-        flat = table["__neighbors"].combine_chunks().field("distances").flatten()
-        assert np.isfinite(flat.to_numpy()).all()
+        ((viewed,),) = shown
+        parts = viewed.frame, viewed.coordinates, viewed.neighbors
+        files = write_files(*parts, title="", folder=out.parent)
+        for name, kind in (("xy0", "<f8"), ("xy1", "<f8"), ("far", "<f8")):
+            assert np.isfinite(np.fromfile(files[f"data/{name}"], kind)).all()
     assert made or shown or "mux6" in said
 
 

@@ -5,13 +5,8 @@ import json
 import socket
 import threading
 
-import numpy as np
-import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
-from patchfold.cli import _atlas
-from patchfold.cli._atlas import find_page, make_table, write_data
 from patchfold.cli._page_server import MOST_BODY, PageServer, files_below
 
 STATEMENTS = [
@@ -193,7 +188,7 @@ def test_a_token_is_drawn_for_every_server(server):
 
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_no_statement_is_taken(server, ask, statement):
-    """Embedding Atlas's own server runs these."""
+    """Nothing behind the server runs code or queries that a request sends."""
     body = json.dumps({"type": "exec", "sql": statement}).encode()
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         answer = ask(home(server) + "data/query", method, body)
@@ -243,7 +238,7 @@ def test_an_answer_tells_nothing_and_lets_no_other_page_hold_it(server, ask):
         assert "frame-ancestors 'none'" in policy
         assert "http" not in policy
         assert "*" not in policy
-        assert "'unsafe-eval'" not in policy
+        assert "unsafe" not in policy
 
 
 def test_nonsense_is_refused_without_a_word_on_the_terminal(server, ask, capfd):
@@ -267,37 +262,3 @@ def test_it_is_open_on_this_machine_alone_and_on_another_port_if_one_is_taken(se
     with PageServer({}, server.server_port) as other:
         assert other.server_port != server.server_port
         assert f":{other.server_port}/" in other.address
-
-
-def test_the_page_is_told_of_the_table(tmp_path):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(20, 2)), columns=["elap_1", "elap_2"])
-    frame["__row_index__"] = "mine"
-    frame.to_csv(tmp_path / "e.csv", index=False)
-    table, coordinates = make_table(str(tmp_path / "e.csv"), n_neighbors=3)
-    files = write_data(table, coordinates, str(tmp_path))
-    about = json.loads(files["data/metadata.json"])
-    assert about["database"] == {"type": "wasm", "load": True}
-    columns = about["props"]["data"]
-    assert columns["projection"] == {"x": "elap_1", "y": "elap_2"}
-    read = pq.read_table(files["data/dataset.parquet"])
-    assert read.column(columns["id"]).to_pylist() == list(range(20))
-    assert set(read.column("__row_index__").to_pylist()) == {"mine"}
-    near = read.column(columns["neighbors"]).to_pylist()
-    assert all(len(row["ids"]) == len(row["distances"]) == 3 for row in near)
-
-
-def test_the_page_is_found_without_importing_its_package(tmp_path, monkeypatch):
-    package = tmp_path / "embedding_atlas"
-    (package / "static").mkdir(parents=True)
-    (package / "__init__.py").write_text("raise RuntimeError('imported')")
-    spec = _atlas.importlib.util.spec_from_file_location(
-        "embedding_atlas",
-        package / "__init__.py",
-        submodule_search_locations=[str(package)],
-    )
-    monkeypatch.setattr(_atlas.importlib.util, "find_spec", lambda name: spec)
-    with pytest.raises(ImportError, match=r'pip install "patchfold\[view\]"'):
-        find_page()
-    (package / "static" / "index.html").write_text("<p>")
-    assert find_page() == package / "static"

@@ -1,4 +1,4 @@
-"""`patchfold view`: an embedding in Embedding Atlas, in the browser."""
+"""`patchfold view`: an embedding in the browser."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ def view(
     port: Annotated[int, typer.Option(min=0, max=65535, help="of the page")] = 5055,
     browser: Annotated[bool, typer.Option(help="open the page in a browser")] = True,
 ) -> None:
-    """Open an embedding in Embedding Atlas, up to millions of samples.
+    """Open an embedding in the browser, up to a million samples.
 
-    It serves a page on this machine, until it is interrupted, at an address with a
-    secret word: nothing is shown without it, and nothing can be changed.
+    Hover shows a row, a click its nearest samples; colour, search, filter, select with
+    a lasso and save what is selected. The page is served on this machine, until it is
+    interrupted, at an address with a secret word: nothing is shown without it, and
+    nothing can be changed.
     """
     with one_line_errors():
-        from ._atlas import make_table, serve
+        from ._viewing import make_table, serve
 
         if x == y != "" or bool(x) != bool(y):
             raise ValueError(
@@ -40,7 +42,7 @@ def view(
             )
         bar = Progress(False, "view", timed=False)
         with bar, show_parts(bar):
-            table, drawn = make_table(
+            viewed = make_table(
                 embedding,
                 data or None,
                 id=id or None,
@@ -48,4 +50,4 @@ def view(
                 coordinates=(x, y) if x or y else None,
                 n_neighbors=neighbors,
             )
-        serve(table, drawn, port=port, browser=browser)
+        serve(viewed, port=port, browser=browser)

@@ -1,44 +1,60 @@
-"""An embedding -> Embedding Atlas: one table with the columns and the neighbours.
+"""An embedding -> a page in the browser: its columns, and the nearest samples.
 
-Of Embedding Atlas only the built page is used, which asks for a table and for a
-description of its columns, as in a folder that `embedding-atlas --export-application`
-writes. We serve these ourselves: its own server lets every page of the web ask.
+The page (`page/`) is our own and draws by WebGL. It needs no network, no package beside
+those that read tables, and no code that is compiled in the browser, so its policy
+allows none.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import tempfile
 import webbrowser
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ..backends.threads import begin_stage
 from ..neighbors.choice import find_neighbors
 from ..tables import choose_columns, make_encoder, read_source, read_table
 from ..tables.embedding import coordinate_columns
 from ..tables.numbers import as_number
+from ._page_data import write_files
 from ._page_server import PageServer, files_below
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import pandas as pd
 
-NEIGHBORS = "__neighbors"
-"""The page does not list a column whose name begins so."""
+    from ..records import Neighborhoods
 
-ROW = "__row_index__"
-"""The column of the numbers of the rows."""
-
-PAGE_VERSIONS = ">=0.26,<0.27"
-"""Whose page asks for what `write_data` gives."""
+PAGE = Path(__file__).with_name("page")
+"""The folder of the page's files."""
 
 STAGES = ("columns", "neighbours")
-"""What making the table takes: who watches it is told when each begins."""
+"""Stages of making the table, for the progress bar."""
+
+
+@dataclass(frozen=True)
+class Viewed:
+    """What a page shows.
+
+    Attributes
+    ----------
+    title : str
+        Name of the embedding's file.
+    frame : pandas.DataFrame
+        One row per sample.
+    coordinates : list of str
+        Columns to draw.
+    neighbors : Neighborhoods
+        Nearest samples of every sample.
+    """
+
+    title: str
+    frame: pd.DataFrame
+    coordinates: list[str]
+    neighbors: Neighborhoods
 
 
 def make_table(
@@ -49,8 +65,8 @@ def make_table(
     drop: Iterable[str] = (),
     coordinates: tuple[str, str] | None = None,
     n_neighbors: int = 15,
-) -> tuple[pa.Table, list[str]]:
-    """Join an embedding, the columns it was made from, and who is near whom.
+) -> Viewed:
+    """Join an embedding and the columns it was made from, and find neighbours.
 
     Parameters
     ----------
@@ -71,10 +87,7 @@ def make_table(
 
     Returns
     -------
-    table : pyarrow.Table
-        One row per sample; `__neighbors` has their rows and distances.
-    coordinates : list of str
-        Columns to draw.
+    Viewed
     """
     import pandas as pd
 
@@ -103,103 +116,39 @@ def make_table(
         own = [name for name in frame.columns if name not in known]
         columns = choose_columns(frame[own], drop=drop, impute="median")
         points = make_encoder(columns, impute="median").fit_transform(columns.features)
-    if NEIGHBORS in frame.columns:
-        raise ValueError(
-            f"there is a column {NEIGHBORS!r} already, and the neighbours go there: "
-            "give it another name."
-        )
     begin_stage("neighbours", STAGES)
-    return _with_neighbors(frame, points, min(n_neighbors, len(frame) - 1)), names
+    neighbors = find_neighbors(points, min(n_neighbors, len(frame) - 1), n_jobs=-1)
+    return Viewed(Path(embedding).name, frame, names, neighbors)
 
 
-def serve(table: Any, coordinates: list[str], *, port: int, browser: bool) -> None:
+def serve(viewed: Viewed, *, port: int, browser: bool) -> None:
     """Show a table until the user interrupts it.
 
     Parameters
     ----------
-    table : pyarrow.Table
+    viewed : Viewed
         As `make_table` makes it.
-    coordinates : list of str
-        Columns to draw.
     port : int
         Where; another one is taken if it is in use.
     browser : bool
         Whether to open the page.
     """
-    page = dict(files_below(find_page()))
+    page = dict(files_below(PAGE))
     with tempfile.TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
-        files = page | {"": page["index.html"]} | write_data(table, coordinates, folder)
-        with PageServer(files, port) as server:
+        data = write_files(
+            viewed.frame,
+            viewed.coordinates,
+            viewed.neighbors,
+            title=viewed.title,
+            folder=Path(folder),
+        )
+        with PageServer(page | {"": page["index.html"]} | data, port) as server:
             address = server.address
-            print(
-                f"{table.num_rows:,} samples at {address}; Ctrl-C ends it", flush=True
-            )
+            n = len(viewed.frame)
+            print(f"{n:,} samples at {address}; Ctrl-C ends it", flush=True)
             if browser:  # it waits, as the port is open already
                 webbrowser.open(address)
             server.serve_forever()
-
-
-def find_page() -> Path:
-    """Return the folder of Embedding Atlas's built page.
-
-    The package itself is not imported: of what it needs the page needs nothing.
-
-    Raises
-    ------
-    ImportError
-        If it is not installed.
-    """
-    found = importlib.util.find_spec("embedding_atlas")
-    for place in (found and found.submodule_search_locations) or ():
-        page = Path(place) / "static"
-        if (page / "index.html").is_file():
-            return page
-    raise ImportError(
-        'view needs the page of Embedding Atlas: pip install "patchfold[view]", or, '
-        'without the models that it can use, pip install --no-deps "embedding-atlas'
-        f'{PAGE_VERSIONS}".'
-    )
-
-
-def write_data(table: Any, coordinates: list[str], folder: str) -> dict[str, Any]:
-    """Return what the page asks for: the table, in a file, and what its columns are.
-
-    The page reads the file once, into a database of its own in the browser.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        As `make_table` makes it.
-    coordinates : list of str
-        Columns to draw.
-    folder : str
-        Where the file is written.
-
-    Returns
-    -------
-    dict of str to Path or bytes
-        By the paths that the page asks for.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    number = ROW
-    while number in table.column_names:
-        number = f"_{number}"
-    rows = pa.array(np.arange(table.num_rows, dtype=np.int32))
-    file = Path(folder) / "dataset.parquet"
-    pq.write_table(table.append_column(number, rows), file)
-    x, y = coordinates
-    columns = {"id": number, "projection": {"x": x, "y": y}, "neighbors": NEIGHBORS}
-    about = {
-        "props": {"data": columns},
-        "isStatic": True,
-        "database": {"type": "wasm", "load": True},
-    }
-    return {
-        "data/metadata.json": json.dumps(about).encode(),
-        "data/dataset.parquet": file,
-    }
 
 
 def _join(frame: Any, data: Any, id: str | None) -> Any:
@@ -223,18 +172,3 @@ def _join(frame: Any, data: Any, id: str | None) -> Any:
     if lost:
         raise ValueError(f"{lost} samples of the embedding are not in the data.")
     return joined
-
-
-def _with_neighbors(frame: Any, points: np.ndarray, count: int) -> Any:
-    """Append the neighbours as lists, built from flat arrays: rows may be millions."""
-    import pyarrow as pa
-
-    found = find_neighbors(points, count, n_jobs=-1)
-    starts = pa.array(np.arange(0, len(frame) * count + 1, count, dtype=np.int32))
-    lists = [
-        pa.ListArray.from_arrays(starts, pa.array(flat.ravel()))
-        for flat in (found.indices.astype(np.int64), found.distances)
-    ]
-    struct = pa.StructArray.from_arrays(lists, names=["ids", "distances"])
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    return table.append_column(NEIGHBORS, struct)

@@ -1,14 +1,12 @@
-"""`patchfold view`: the table Embedding Atlas is given, and what is refused."""
+"""`patchfold view`: the table that the page is given, and what is refused."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.preprocessing import scale
-from typer.testing import CliRunner
 
 from patchfold.backends.threads import watch_blocks
-from patchfold.cli import app
-from patchfold.cli._atlas import make_table
+from patchfold.cli._viewing import PAGE, make_table, serve
 from patchfold.neighbors.choice import find_neighbors
 
 
@@ -24,37 +22,29 @@ def files(tmp_path):
     return tmp_path, points, data
 
 
-def neighbors_of(table):
-    rows = table.column("__neighbors").to_pylist()
-    return np.array([row["ids"] for row in rows]), rows[0]["distances"]
-
-
 def test_neighbours_are_those_of_the_data_scaled(files):
     folder, _, data = files
-    table, coordinates = make_table(
-        str(folder / "e.csv"), str(folder / "d.csv"), n_neighbors=5
-    )
-    assert coordinates == ["elap_1", "elap_2"]
-    names = ["name", "elap_1", "elap_2", "a", "b", "c", "__neighbors"]
-    assert table.column_names == names
+    viewed = make_table(str(folder / "e.csv"), str(folder / "d.csv"), n_neighbors=5)
+    assert viewed.title == "e.csv"
+    assert viewed.coordinates == ["elap_1", "elap_2"]
+    assert list(viewed.frame) == ["name", "elap_1", "elap_2", "a", "b", "c"]
     found = find_neighbors(scale(data[["a", "b", "c"]].to_numpy()), 5)
-    ids, distances = neighbors_of(table)
-    np.testing.assert_array_equal(ids, found.indices)
-    np.testing.assert_allclose(distances, found.distances[0])
+    np.testing.assert_array_equal(viewed.neighbors.indices, found.indices)
+    np.testing.assert_allclose(viewed.neighbors.distances, found.distances)
 
 
 def test_without_data_they_are_those_of_the_picture(files):
     folder, points, _ = files
-    table, _ = make_table(str(folder / "e.csv"), n_neighbors=4)
+    viewed = make_table(str(folder / "e.csv"), n_neighbors=4)
     found = find_neighbors(points[["elap_1", "elap_2"]].to_numpy(), 4)
-    np.testing.assert_array_equal(neighbors_of(table)[0], found.indices)
+    np.testing.assert_array_equal(viewed.neighbors.indices, found.indices)
 
 
 def test_rows_in_another_order_are_joined_by_the_id(files):
     folder, _, data = files
     data.sample(frac=1, random_state=1).to_csv(folder / "d.csv", index=False)
-    table, _ = make_table(str(folder / "e.csv"), str(folder / "d.csv"), id="name")
-    np.testing.assert_allclose(table.column("c").to_numpy(), data["c"])
+    viewed = make_table(str(folder / "e.csv"), str(folder / "d.csv"), id="name")
+    np.testing.assert_allclose(viewed.frame["c"], data["c"])
 
 
 def test_what_does_not_fit_together_is_refused(files):
@@ -72,19 +62,6 @@ def test_what_does_not_fit_together_is_refused(files):
         make_table(embedding)
 
 
-def test_a_column_of_the_name_neighbors_is_a_column_like_others(files):
-    folder, _, data = files
-    named = data.rename(columns={"c": "neighbors"})
-    named.to_csv(folder / "d.csv", index=False)
-    table, _ = make_table(str(folder / "e.csv"), str(folder / "d.csv"))
-    np.testing.assert_allclose(table.column("neighbors").to_numpy(), data["c"])
-    assert neighbors_of(table)[0].shape == (40, 15)
-    named = data.rename(columns={"c": "__neighbors"})
-    named.to_csv(folder / "d.csv", index=False)
-    with pytest.raises(ValueError, match="a column '__neighbors' already"):
-        make_table(str(folder / "e.csv"), str(folder / "d.csv"))
-
-
 def test_who_watches_is_told_what_is_made(files):
     folder, _, _ = files
     begun = []
@@ -93,12 +70,25 @@ def test_who_watches_is_told_what_is_made(files):
     assert begun == [("columns", 0, 2), ("neighbours", 1, 2)]
 
 
-def test_a_missing_package_is_named_in_one_line(files, monkeypatch):
+def test_the_page_is_in_the_package_and_asks_for_nothing_elsewhere():
+    names = {path.name for path in PAGE.iterdir()}
+    assert {"index.html", "page.css", "page.js"} <= names
+    for path in PAGE.iterdir():
+        text = path.read_text(encoding="utf-8")
+        assert "://" not in text
+        assert "innerHTML" not in text
+        assert "eval(" not in text
+
+
+def test_the_address_is_printed_and_ctrl_c_ends_it(files, monkeypatch, capsys):
     folder, _, _ = files
-    monkeypatch.setattr(
-        "patchfold.cli._atlas.importlib.util.find_spec", lambda name: None
-    )
-    done = CliRunner().invoke(app, ["view", str(folder / "e.csv")])
-    assert done.exit_code == 2
-    assert 'pip install "patchfold[view]"' in done.output
-    assert len(done.output.strip().splitlines()) == 1
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+
+    def interrupt(server):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("patchfold.cli._viewing.PageServer.serve_forever", interrupt)
+    serve(make_table(str(folder / "e.csv")), port=0, browser=True)
+    (address,) = opened
+    assert capsys.readouterr().out == f"40 samples at {address}; Ctrl-C ends it\n"
