@@ -89,7 +89,13 @@ OWN = {
         ),
         "diffusion_time": ("an int >= 1 or None", [0, -1, 1.0, "auto", True]),
     },
-    pf.PatchLLE: {"reg": ("a float > 0", [0, 0.0, -1e-3, np.nan, "auto", None, True])},
+    pf.PatchLLE: {
+        "reg": ("a float > 0", [0, 0.0, -1e-3, np.nan, "auto", None, True]),
+        "n_landmarks": (
+            "an int >= 2 or 'auto' or None",
+            [1, 0, -3, 2.5, "all", True],
+        ),
+    },
     pf.CauchyEmbedding: {
         "decay": (
             "'cauchy' or 'gaussian' or 'exponential' or 'linear' or 'laplacian'",

@@ -9,19 +9,27 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.backend import on_any_device
+from ..backends.backend import backend_for, on_any_device
 from ..graph.connectivity import Components, closed_components
 from ..graph.labels import get_label_rule
 from ..records import EdgeList, Links, Pairs
+from ..solvers.landmarks import landmark_embedding
 from ..solvers.reconstruction import (
     barycentric_weights,
     entropic_weights,
     reconstruction_embedding,
 )
-from ..validation import Float
+from ..validation import Float, Integer
 from .base import PatchEmbedding
 from .links import Solution
-from .stored.rules import FittedRule, Matrix, Numbers
+from .parameters import is_precomputed
+from .stored.rules import FittedRule, Matrix, MayLack, Numbers, OrNone, Whole
+
+EVERY_SAMPLE = 10_000
+"""Up to this many samples `n_landmarks="auto"` takes none."""
+
+LANDMARKS = 2000
+"""How many it takes beyond that; ten for each component if that is more."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +47,15 @@ class Reconstruction(Solution):
     reg: float
     samples: Array | None
 
-    def weigh(self, X: Any, row: Array, column: Array, length: Array) -> Array:
+    def weigh(
+        self, X: Any, row: Array, column: Array, length: Array, n_jobs: int | None
+    ) -> Array:
         """Weigh the neighbours `column` of every sample `row`."""
         if self.samples is None:
             return entropic_weights(row, length, X.shape[0], self.reg)
-        return barycentric_weights(X, self.samples, row, column, self.reg)
+        return barycentric_weights(
+            X, self.samples, row, column, self.reg, n_jobs=n_jobs
+        )
 
     def place(
         self, links: Links, X: Array, embedding: Array, n_jobs: int | None
@@ -52,7 +64,7 @@ class Reconstruction(Solution):
         xp = array_namespace(links.lengths)
         linked = xp.isfinite(links.lengths)
         row, column = xp.nonzero(linked)[0], links.indices[linked]
-        weights = self.weigh(X, row, column, links.lengths[linked])
+        weights = self.weigh(X, row, column, links.lengths[linked], n_jobs)
         return _weighted_means(weights, row, column, X.shape[0], embedding)
 
 
@@ -116,6 +128,12 @@ class PatchLLE(PatchEmbedding):
         Neighbour search: "exact", "approximate" (finds 98 % of the neighbours or more,
         and .9 in the worst 1 % of rows), or "auto", exact up to 30,000 samples. Or an
         object like scikit-learn's `KNeighborsTransformer`.
+    n_landmarks : int, None or "auto", default="auto"
+        Samples at the barycentre of the landmarks around them are all that is looked
+        for [3]_: the embedding that the weights reconstruct best among those which so
+        many samples, drawn at random, determine. Time and memory then grow with the
+        samples. None looks for any embedding; "auto" does so up to 10,000 samples, and
+        for a precomputed dissimilarity, and takes 2,000 landmarks beyond.
     eigen_solver : {"auto", "dense", "arpack"}, default="auto"
         "dense" for exact eigenvectors; "auto" is dense for small samples.
     n_jobs : int or None, default=None
@@ -132,10 +150,13 @@ class PatchLLE(PatchEmbedding):
     weights_ : sparse array (n_samples, n_samples)
         Reconstruction weights; every row sums to 1.
     eigenvalues_ : array (n_components,)
-        Eigenvalues of (I-W)ᵀ(I-W) after the trivial one, ascending.
+        Eigenvalues of (I-W)ᵀ(I-W) after the trivial one, ascending; with landmarks,
+        the sums of squared reconstruction errors of the coordinates, which are more.
     reconstruction_error_ : float
         Squared distance, summed over the samples, of the coordinates from those that
         the weights make of the neighbours': the sum of `eigenvalues_`.
+    landmarks_ : int array (n_landmarks,) or None
+        Which samples they are, ascending; None if the embedding is not interpolated.
     n_neighbors_ : int or None
         Neighbours used, where a number of them was asked for.
     patch_sizes_ : int array (n_samples,) or None
@@ -163,6 +184,8 @@ class PatchLLE(PatchEmbedding):
        sample size classification".
     .. [2] S. T. Roweis, L. K. Saul, "Nonlinear dimensionality reduction by locally
        linear embedding", Science 290, 2000.
+    .. [3] M. Vladymyrov, M. Á. Carreira-Perpiñán, "Locally linear landmarks for
+       large-scale manifold learning", ECML PKDD 2013.
 
     Examples
     --------
@@ -176,12 +199,16 @@ class PatchLLE(PatchEmbedding):
     _parameter_rules: ClassVar[dict[str, Any]] = {
         **PatchEmbedding._parameter_rules,
         "reg": Float(0, open_low=True),
+        "n_landmarks": (Integer(2), "auto", None),
     }
 
     _fitted_rules: ClassVar[dict[str, FittedRule]] = {
         **PatchEmbedding._fitted_rules,
         "weights_": Matrix(),
         "eigenvalues_": Numbers(("components",)),
+        "landmarks_": MayLack(
+            OrNone(Whole(("landmarks",), below="samples", ascending=True))
+        ),
     }
 
     def __init__(
@@ -200,6 +227,7 @@ class PatchLLE(PatchEmbedding):
         shrinkage: float | str = 0.1,
         ridge: float = 1e-6,
         neighbors_algorithm: Any = "auto",
+        n_landmarks: int | str | None = "auto",
         eigen_solver: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -217,6 +245,7 @@ class PatchLLE(PatchEmbedding):
         self.shrinkage = shrinkage
         self.ridge = ridge
         self.neighbors_algorithm = neighbors_algorithm
+        self.n_landmarks = n_landmarks
         self.eigen_solver = eigen_solver
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -239,17 +268,51 @@ class PatchLLE(PatchEmbedding):
         return self._solution(stored.get("_train_X"))
 
     def _solve(self, edges: EdgeList, X: Any) -> tuple[Array, Reconstruction]:
-        pairs, solution = edges.pairs, self._solution(X)
+        pairs, solution, seed = edges.pairs, self._solution(X), self._seed()
         lengths = edges.length[pairs.edge]
-        weights = solution.weigh(X, pairs.row, pairs.column, lengths)
+        weights = solution.weigh(X, pairs.row, pairs.column, lengths, self.n_jobs)
         self.weights_ = _matrix(weights, pairs.row, pairs.column, pairs.n_samples)
-        self.eigenvalues_, vectors = reconstruction_embedding(
-            self.weights_,
-            self.n_components,
-            solver=self.eigen_solver,
-            seed=self._seed(),
-        )
+        chosen = self._choose_landmarks(pairs.n_samples, seed)
+        self.landmarks_ = backend_for(edges.length).bring(chosen)
+        settings: dict[str, Any] = {"solver": self.eigen_solver, "seed": seed}
+        if self.landmarks_ is None:
+            pair = reconstruction_embedding(
+                self.weights_, self.n_components, **settings
+            )
+        else:
+            pair = landmark_embedding(
+                self.weights_,
+                X,
+                self.landmarks_,
+                self.n_components,
+                n_jobs=self.n_jobs,
+                **settings,
+            )
+        self.eigenvalues_, vectors = pair
         return vectors, solution
+
+    def _choose_landmarks(
+        self, n: int, seed: np.random.RandomState
+    ) -> np.ndarray | None:
+        """Draw the landmarks; None if every sample is one."""
+        count, precomputed = self.n_landmarks, is_precomputed(self)
+        if count == "auto":
+            few = max(LANDMARKS, 10 * self.n_components)
+            count = None if precomputed or n <= EVERY_SAMPLE else few
+        if count is None or int(count) >= n:
+            return None
+        if precomputed:
+            raise ValueError(
+                f"n_landmarks={count} needs samples to interpolate between, and "
+                "dissimilarity='precomputed' has none. Set n_landmarks=None."
+            )
+        if int(count) <= self.n_components:
+            raise ValueError(
+                f"n_landmarks={count} must be more than n_components="
+                f"{self.n_components}: so many samples have no more directions. Raise "
+                "n_landmarks."
+            )
+        return np.sort(seed.permutation(n)[: int(count)])
 
 
 @on_any_device

@@ -7,11 +7,13 @@ so they are flat arrays over the directed relation, sorted by row.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..backends.backend import on_any_device
+from ..backends.threads import map_blocks
 from .factors import factorize
 from .spectral import smallest_eigenpairs
 
@@ -64,6 +66,8 @@ def barycentric_weights(
     row: np.ndarray,
     column: np.ndarray,
     reg: float,
+    *,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
     """Return LLE's weights from the local Gram matrix of differences.
 
@@ -80,6 +84,8 @@ def barycentric_weights(
         Sorted by row: query `row` has neighbour `column` of X.
     reg : float
         Ridge relative to the trace.
+    n_jobs : int or None
+        Number of threads.
     """
     counts = np.bincount(row, minlength=queries.shape[0])
     starts = np.cumsum(counts) - counts
@@ -87,14 +93,30 @@ def barycentric_weights(
     for count in np.unique(counts[counts > 0]):
         owners = np.flatnonzero(counts == count)
         entries = starts[owners, None] + np.arange(count)
-        gaps = X[column[entries]] - queries[owners, None, :]
-        gram = gaps @ gaps.transpose(0, 2, 1)
-        trace = np.trace(gram, axis1=1, axis2=2)
-        ridge = np.where(trace > 0, reg * trace, reg)
-        gram[:, np.arange(count), np.arange(count)] += ridge[:, None]
-        solved = np.linalg.solve(gram, np.ones((owners.size, count, 1)))[:, :, 0]
-        weights[entries] = solved / solved.sum(axis=1, keepdims=True)
+        weigh = partial(_weigh, queries, X, column, reg, owners, entries)
+        room = 8 * count * (2 * X.shape[1] + 3 * count)
+        weights[entries] = np.concatenate(map_blocks(weigh, owners.size, room, n_jobs))
     return weights
+
+
+def _weigh(
+    queries: np.ndarray,
+    X: np.ndarray,
+    column: np.ndarray,
+    reg: float,
+    owners: np.ndarray,
+    entries: np.ndarray,
+    block: slice,
+) -> np.ndarray:
+    """Return the weights (b, K) of some samples that have equally many neighbours."""
+    gaps = X[column[entries[block]]] - queries[owners[block], None, :]
+    gram = gaps @ gaps.transpose(0, 2, 1)
+    trace = np.trace(gram, axis1=1, axis2=2)
+    ridge = np.where(trace > 0, reg * trace, reg)
+    diagonal = np.arange(entries.shape[1])
+    gram[:, diagonal, diagonal] += ridge[:, None]
+    solved = np.linalg.solve(gram, np.ones((*gram.shape[:2], 1)))[:, :, 0]
+    return solved / solved.sum(axis=1, keepdims=True)
 
 
 @on_any_device
