@@ -13,6 +13,7 @@ import numpy as np
 
 from ..backends.files import write_text
 from ..backends.processes import run_pieces
+from ..backends.progress import counted
 from ..estimators.methods import (
     METHODS,
     OTHERS,
@@ -38,16 +39,8 @@ MAX_CLASSES = 56
 """So many looks a picture has for classes; beyond, a target is hardly one."""
 
 SCORES = (
-    "title",
-    "kind",
-    "n_neighbors",
-    "silhouette",
-    "held_out",
-    "held_out_error",
-    "trustworthiness",
-    "seconds",
-    "remark",
-    "failure",
+    *("title", "kind", "n_neighbors", "silhouette", "held_out", "held_out_error"),
+    *("trustworthiness", "seconds", "remark", "failure"),
 )
 """Columns of the table of scores."""
 
@@ -163,7 +156,8 @@ def compare(
     max_samples : int, default=2000
         From a larger table so many samples are drawn at random, always the same ones.
     progress : callable, default=None
-        Called with the pieces of work that are done, and all there are.
+        Called with the pieces of work that are done, and all there are. None shows a
+        bar in a notebook.
 
     Returns
     -------
@@ -214,7 +208,7 @@ def compare(
     )
     return Comparison(
         name=name,
-        results=_run(chosen, problem, progress or (lambda done, total: None)),
+        results=_run(chosen, problem, progress),
         labels=labels,
         class_names=class_names,
         ids=_sample_names(frame if columns.ids is None else columns.ids),
@@ -245,16 +239,18 @@ def _call(given: dict[str, Any]) -> str:
 
 
 def _run(
-    chosen: list[Method], problem: Problem, progress: Callable[[int, int], None]
+    chosen: list[Method], problem: Problem, progress: Callable[[int, int], None] | None
 ) -> list[Result]:
     plans = [plan(method, problem, _kind(method)) for method in chosen]
     plans += [plan_control(method, problem) for method in chosen if method.supervised]
     calls = [call for planned in plans for call in planned.calls]
-    progress(0, len(calls))
     found: dict[int, Outcome] = {}
-    for place, outcome in run_pieces(run_call, calls):
-        found[place] = outcome
-        progress(len(found), len(calls))
+    with counted("compare", "methods") as bar:
+        tell = progress or bar
+        tell(0, len(calls))
+        for place, outcome in run_pieces(run_call, calls):
+            found[place] = outcome
+            tell(len(found), len(calls))
     results, first = [], 0
     for planned in plans:
         last = first + len(planned.calls)

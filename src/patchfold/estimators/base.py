@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backends.arrays import Array, array_namespace
 from ..backends.backend import Backend, backend_for
+from ..backends.progress import report
 from ..backends.threads import begin_stage, untold_stages
 from ..graph.connectivity import Components, join_components, weak_components
 from ..graph.labels import get_label_rule
@@ -44,6 +45,7 @@ class PatchEmbedding(
     label_rule: str | None
     eigen_solver: str
     random_state: Any
+    verbose: Any
     embedding_: Array
 
     _parameter_rules: ClassVar[dict[str, Any]] = COMMON_RULES
@@ -70,7 +72,8 @@ class PatchEmbedding(
             The fitted estimator.
         """
         backend = backend_for(X)
-        with backend.working_on(X, "Lower n_neighbors, or fit fewer samples."):
+        working = backend.working_on(X, "Lower n_neighbors, or fit fewer samples.")
+        with report(type(self).__name__, self.verbose), working:
             data = check_input(self, X, y)
             source = open_source(self, data, self._count_neighbors(data, y))
             return self._fit_source(source, backend)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backends.backend import NUMPY, backend_for
 from ..backends.native.field import hash_rows
+from ..backends.progress import report
 from ..backends.threads import begin_stage
 from ..exceptions import MapConvergenceWarning, warn
 from ..neighbors.choice import resolve_n_neighbors
@@ -99,6 +100,9 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         `KNeighborsTransformer`.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
+    verbose : bool or callable, default=False
+        Whether `fit` reports its stages, the part that is done, and times. A callable
+        gets a record at each step: `stage`, `number`, `n_stages`, `done`, `seconds`.
 
     Attributes
     ----------
@@ -179,6 +183,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         "ridge": COMMON_RULES["ridge"],
         "neighbors_algorithm": COMMON_RULES["neighbors_algorithm"],
         "n_jobs": COMMON_RULES["n_jobs"],
+        "verbose": COMMON_RULES["verbose"],
     }
 
     def __init__(
@@ -197,6 +202,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         ridge: float = 1e-6,
         neighbors_algorithm: Any = "auto",
         n_jobs: int | None = None,
+        verbose: Any = False,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
@@ -211,6 +217,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         self.ridge = ridge
         self.neighbors_algorithm = neighbors_algorithm
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw the map of the samples of X.
@@ -232,6 +239,10 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
+        with report(type(self).__name__, self.verbose):
+            return self._fit(X, y)
+
+    def _fit(self, X: Any, y: Any) -> Self:
         check_parameters(self)
         self._check_components()
         given, backend = X, backend_for(X)

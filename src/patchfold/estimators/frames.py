@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from ..backends.progress import note
 from ..validation import check_samples
 from .encoding.reading import read_objects, table_kind
 from .parameters import is_precomputed
@@ -49,6 +50,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> Any:
     if reset:
         validate_data(estimator, X, reset=True, skip_check_array=True)
         estimator.encoder_ = encoder
+        note(encoder.describe())
     settings = {"dtype": np.float64, "order": "C", **settings, "copy": False}
     return check_array(numbers, estimator=estimator, input_name="X", **settings)
 

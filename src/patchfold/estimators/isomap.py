@@ -141,6 +141,9 @@ class PatchIsomap(PatchEmbedding):
         "dense" for exact eigenvectors; "auto" is dense for small samples.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
+    verbose : bool or callable, default=False
+        Whether `fit` reports its stages, the part that is done, and times. A callable
+        gets a record at each step: `stage`, `number`, `n_stages`, `done`, `seconds`.
     random_state : int, RandomState or None, default=None
         Seeds the choice of landmarks and the start of an iterative solver. None is a
         fixed choice, not a random one.
@@ -240,6 +243,7 @@ class PatchIsomap(PatchEmbedding):
         neighbors_algorithm: Any = "auto",
         eigen_solver: str = "auto",
         n_jobs: int | None = None,
+        verbose: Any = False,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -257,6 +261,7 @@ class PatchIsomap(PatchEmbedding):
         self.neighbors_algorithm = neighbors_algorithm
         self.eigen_solver = eigen_solver
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     def _solve(self, edges: EdgeList, X: Any) -> tuple[Array, PathLengths]:

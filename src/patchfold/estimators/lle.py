@@ -138,6 +138,9 @@ class PatchLLE(PatchEmbedding):
         "dense" for exact eigenvectors; "auto" is dense for small samples.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
+    verbose : bool or callable, default=False
+        Whether `fit` reports its stages, the part that is done, and times. A callable
+        gets a record at each step: `stage`, `number`, `n_stages`, `done`, `seconds`.
     random_state : int, RandomState or None, default=None
         Seeds the start of an iterative solver. None is a fixed start, not a random one.
 
@@ -230,6 +233,7 @@ class PatchLLE(PatchEmbedding):
         n_landmarks: int | str | None = "auto",
         eigen_solver: str = "auto",
         n_jobs: int | None = None,
+        verbose: Any = False,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -248,6 +252,7 @@ class PatchLLE(PatchEmbedding):
         self.n_landmarks = n_landmarks
         self.eigen_solver = eigen_solver
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     def _components(self, pairs: Pairs, weak: Components) -> Components:

@@ -36,6 +36,7 @@ COMMON_RULES: dict[str, Any] = {
     ),
     "eigen_solver": ("auto", "dense", "arpack"),
     "n_jobs": ThreadCount(),
+    "verbose": (bool, Having(("__call__",), "a callable")),
     "random_state": (
         Integer(0),
         Having(("uniform", "set_state"), "a RandomState"),

@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..backends.backend import NUMPY, Backend, backend_for
+from ..backends.progress import report
 from ..graph.labels import UNLABELLED
 from ..posterior.classes import encode_classes
 from ..posterior.explanation import Explanation
@@ -93,6 +94,9 @@ default="auto"
         A transformer, such as an approximate search, is cloned for every class.
     n_jobs : int, default=None
         Number of threads; does not change the result.
+    verbose : bool or callable, default=False
+        Whether `fit` reports its stages, the part that is done, and times. A callable
+        gets a record at each step: `stage`, `number`, `n_stages`, `done`, `seconds`.
 
     Attributes
     ----------
@@ -112,7 +116,7 @@ default="auto"
     relevance_ : array (n_features,)
         Weight of every column by Relief.
     n_features_in_ : int
-        Number of columns seen in `fit`.
+        Columns seen in `fit`.
 
     Notes
     -----
@@ -123,8 +127,7 @@ default="auto"
     `predict` and `predict_proba` treat every sample as new, also training samples;
     `transform` knows training samples and returns their coordinates.
 
-    Defaults were chosen on half of the sets at hand, by the table that
-    ``benchmarks/posterior_ablation.py`` prints; see `docs/posterior.md`.
+    Defaults were chosen on half of the sets at hand: see `docs/posterior.md`.
 
     Examples
     --------
@@ -157,6 +160,7 @@ default="auto"
         "n_landmarks": Integer(1),
         "neighbors_algorithm": COMMON_RULES["neighbors_algorithm"],
         "n_jobs": COMMON_RULES["n_jobs"],
+        "verbose": COMMON_RULES["verbose"],
     }
 
     def __init__(
@@ -172,6 +176,7 @@ default="auto"
         n_landmarks: int = 500,
         neighbors_algorithm: Any = "auto",
         n_jobs: int | None = None,
+        verbose: Any = False,
     ) -> None:
         self.n_components = n_components
         self.views = views
@@ -183,6 +188,7 @@ default="auto"
         self.n_landmarks = n_landmarks
         self.neighbors_algorithm = neighbors_algorithm
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> Self:
         """Embed the samples of X by what their class patches say of them.
@@ -201,6 +207,10 @@ default="auto"
         self : object
             The fitted estimator.
         """
+        with report(type(self).__name__, self.verbose):
+            return self._fit(X, y)
+
+    def _fit(self, X: Any, y: Any) -> Self:
         check_parameters(self)
         backend = backend_for(X)
         X = check_table(self, NUMPY.bring(X), reset=True, copy=True)

@@ -114,6 +114,9 @@ class PatchProjection(PatchEmbedding):
         object like scikit-learn's `KNeighborsTransformer`.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
+    verbose : bool or callable, default=False
+        Whether `fit` reports its stages, the part that is done, and times. A callable
+        gets a record at each step: `stage`, `number`, `n_stages`, `done`, `seconds`.
 
     Attributes
     ----------
@@ -216,6 +219,7 @@ class PatchProjection(PatchEmbedding):
         ridge: float = 1e-6,
         neighbors_algorithm: Any = "auto",
         n_jobs: int | None = None,
+        verbose: Any = False,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -232,6 +236,7 @@ class PatchProjection(PatchEmbedding):
         self.ridge = ridge
         self.neighbors_algorithm = neighbors_algorithm
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _make_again(self, sizes: Sizes) -> None:
         check_columns(self, sizes["features"], sizes)

@@ -79,7 +79,9 @@ class StoredModel:
                 f"{', '.join(sorted(unknown))}. Delete them first."
             )
         packed = pack_state(self._fitted_rules, NUMPY.bring(fitted))
-        parameters = {key: state[key] for key in self._parameter_rules}
+        parameters = {key: state[key] for key in self._parameter_rules if key in state}
+        if callable(parameters.get("verbose")):
+            parameters["verbose"] = False  # no file holds a function
         return {**parameters, FITTED: packed}
 
     def _complete(self, *, whole: bool = True) -> None:
@@ -117,6 +119,8 @@ class StoredModel:
 
     def _check_stored_parameters(self) -> None:
         state, rules = vars(self), self._parameter_rules
+        if "verbose" in rules:
+            state.setdefault("verbose", False)  # older files do not have it
         wrong = sorted(state.keys() ^ rules.keys())
         if wrong:
             raise FittedError(f"parameters are missing or unknown: {', '.join(wrong)}")
