@@ -251,7 +251,7 @@ PARTS = {
     "fitting": "patches",
     "store": "patches",
     "kl": "patches",
-    "lengths": "edges",
+    "table": "edges",
     "paths": "paths",
     "mds": "coordinates",
     "eigenvectors": "eigenvectors",
