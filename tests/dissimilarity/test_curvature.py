@@ -14,7 +14,11 @@ import patchfold as pf
 from patchfold.backends.native import graph as native_graph
 from patchfold.backends.ranking import nearest_first
 from patchfold.dissimilarity import table
-from patchfold.dissimilarity.curvature import compare_all_directions, compare_by_tables
+from patchfold.dissimilarity.curvature import (
+    Directions,
+    compare_all_directions,
+    compare_by_tables,
+)
 from patchfold.dissimilarity.table import DISSIMILARITIES, compare_pairs
 from patchfold.graph.weights import find_pieces
 from patchfold.neighbors.choice import find_neighbors
@@ -87,10 +91,10 @@ def test_all_pairs_at_once_use_nothing_but_the_array_api():
     patches = fit_patches(X, X, indices, shrinkage=0.0, ridge=0.0)
     described = CURVATURE.describe(patches)
     device = strict.Device("device1")
-    there = tuple(strict.asarray(part, device=device) for part in described)
+    there = Directions(*(strict.asarray(part, device=device) for part in described))
     assert {part.device for part in compare_all_directions(there, there)} == {device}
     ends = pairs.source, pairs.target
-    here = tuple(map(strict.asarray, described))
+    here = Directions(*map(strict.asarray, described))
     expected = compare_pairs(CURVATURE, described, described, *ends)
     found = compare_pairs(CURVATURE, here, here, *ends)
     for part in PARTS:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import gaussian_kde, multivariate_normal, norm
 
 import patchfold as pf
-from patchfold.dissimilarity.table import DISSIMILARITIES
+from patchfold.dissimilarity.table import DISSIMILARITIES, take_described
 from patchfold.exceptions import SingularPatchError
 from patchfold.neighbors.choice import find_neighbors
 from patchfold.patches.fitting import fit_patches
@@ -56,7 +56,7 @@ def all_pairs(name, patches):
     n = len(patches.center)
     i, j = np.divmod(np.arange(n * n), n)
     described = row.describe(patches)
-    left, right = (tuple(part[k] for part in described) for k in (i, j))
+    left, right = (take_described(described, k) for k in (i, j))
     return row.compare(left, right).reshape(n, n)
 
 

@@ -23,6 +23,7 @@ from patchfold.dissimilarity.table import (
     DISSIMILARITIES,
     compare_pairs,
     get_dissimilarity,
+    take_described,
 )
 from patchfold.exceptions import DegeneratePatchWarning, SingularPatchError
 from patchfold.neighbors.choice import find_neighbors
@@ -74,8 +75,7 @@ def all_pairs(patches, describe=describe_kl, compare=compare_kl):
     n = len(patches.center)
     i, j = np.divmod(np.arange(n * n), n)
     described = describe(patches)
-    left = tuple(part[i] for part in described)
-    right = tuple(part[j] for part in described)
+    left, right = take_described(described, i), take_described(described, j)
     return compare(left, right).reshape(n, n)
 
 
@@ -495,11 +495,10 @@ def walk(X, indices, convert, comparison, **options):
         **options_of(row),
         **options,
     )
-    xp = samples.__array_namespace__()
     pairs = edges_of(indices)
     described = row.describe(patches)
     left, right = (
-        tuple(xp.take(part, convert(ends), axis=0) for part in described)
+        take_described(described, convert(ends))
         for ends in (pairs.source, pairs.target)
     )
     values = row.compare(left, right)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import patchfold as pf
+from patchfold.dissimilarity.table import take_described
 from patchfold.dissimilarity.tangents import compare_tangents, describe_tangents
 from patchfold.neighbors.choice import find_neighbors
 from patchfold.patches.fitting import fit_patches
@@ -22,7 +23,7 @@ def all_pairs(patches):
     n = len(patches.center)
     i, j = np.divmod(np.arange(n * n), n)
     described = describe_tangents(patches)
-    left, right = (tuple(part[k] for part in described) for k in (i, j))
+    left, right = (take_described(described, k) for k in (i, j))
     values = compare_tangents(left, right)
     return tuple(
         part.reshape(n, n)

@@ -356,7 +356,8 @@ def fill_blocks(
     Returns
     -------
     tuple of arrays
-        With `n_items` rows; None where the function returned None.
+        With `n_items` rows; None where the function returned None. It is a named tuple
+        where the function returns one.
 
     Examples
     --------
@@ -384,7 +385,7 @@ def fill_blocks(
     # A watcher is told whose work it is.
     work.__module__ = getattr(function, "func", function).__module__
     map_blocks(work, len(blocks), 0, n_jobs, step=1)
-    return whole
+    return getattr(head, "_make", tuple)(whole)
 
 
 def _cut(n_items: int, bytes_per_item: float, step: int | None = None) -> list[slice]:

@@ -26,6 +26,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from ..backends.arrays import (
     Array,
@@ -39,7 +40,6 @@ from ..backends.native.patches import principal_directions, turns_of_pairs
 from ..backends.threads import fill_blocks
 from ..patches.covariance import TIE_TOLERANCE
 from ..records import EdgeValues, Patches
-from .kl import Description
 
 RANK_TOLERANCE = 1e-12
 """A direction has variance if it exceeds this part of the patch's largest variance."""
@@ -48,11 +48,24 @@ NEAR = 64
 """Cosines within this many √ε of 1 have lost too many digits of their angle."""
 
 
-def describe_directions(patches: Patches) -> Description:
-    """Return principal directions as rows (n, r, m), and which of them count.
+class Directions(NamedTuple):
+    """Principal directions of patches.
 
-    Those that do not, without variance or beyond `n_directions`, are zeros.
+    Attributes
+    ----------
+    directions : array (n, r, m)
+        As rows. Those that do not count, without variance or beyond `n_directions`, are
+        zeros.
+    varied : array (n, r)
+        1 where a direction counts, else 0.
     """
+
+    directions: Array
+    varied: Array
+
+
+def describe_directions(patches: Patches) -> Directions:
+    """Return the principal directions of patches, and which of them count."""
     xp = array_namespace(patches.center)
     if patches.diagonal is not None:
         raise ValueError(
@@ -70,7 +83,7 @@ def describe_directions(patches: Patches) -> Description:
         place = cumulative_sum(xp.ones_like(variances))
         varied = varied & (place <= patches.n_directions[:, None])
     varied = xp.astype(varied, directions.dtype)
-    return directions * varied[:, :, None], varied
+    return Directions(directions * varied[:, :, None], varied)
 
 
 def _decompose(matrices: Array) -> tuple[Array, Array]:
@@ -110,20 +123,20 @@ def _break_ties(directions: Array, variances: Array) -> Array:
     return xp.matmul(xp.matrix_transpose(turn), directions)
 
 
-def compare_directions(left: Description, right: Description) -> EdgeValues:
+def compare_directions(left: Directions, right: Directions) -> EdgeValues:
     """Return the curvatures of a batch of edges from their principal directions.
 
     Sines come from chords, not from cosines: √(1 - c²) loses half the digits of a
     small angle, and most angles between overlapping patches are small.
     """
-    xp = array_namespace(left[0])
-    cosine = xp.sum(left[0] * right[0], axis=-1)
+    xp = array_namespace(left.directions)
+    cosine = xp.sum(left.directions * right.directions, axis=-1)
     one = xp.ones_like(cosine)
     sign = xp.where(cosine < 0, -one, one)
-    gap = left[0] - sign[:, :, None] * right[0]
+    gap = left.directions - sign[:, :, None] * right.directions
     chord = xp.sum(gap * gap, axis=-1)  # squared, in [0, 2]
     sine = xp.sqrt(chord * (1 - chord / 4))
-    shared = left[1] * right[1]
+    shared = left.varied * right.varied
     count = xp.sum(shared, axis=-1)
     known = count > 0
     mean = xp.sum(sine * shared, axis=-1) / xp.where(known, count, one[:, 0])
@@ -135,7 +148,7 @@ def compare_directions(left: Description, right: Description) -> EdgeValues:
 
 
 def compare_all_directions(
-    left: Description, right: Description
+    left: Directions, right: Directions
 ) -> tuple[Array, Array, Array, Array]:
     """Return the three curvatures of all pairs (a, b), and which are in doubt.
 
@@ -143,18 +156,18 @@ def compare_all_directions(
     doubt are pairs with an angle so small that its cosine has lost its digits: they
     are to be compared by `compare_directions`.
     """
-    xp = array_namespace(left[0])
-    count = xp.matmul(left[1], xp.matrix_transpose(right[1]))
+    xp = array_namespace(left.directions)
+    count = xp.matmul(left.varied, xp.matrix_transpose(right.varied))
     largest, smallest = xp.zeros_like(count), xp.ones_like(count)
     sines = xp.zeros_like(count)
-    n_directions = left[0].shape[1]
-    flat = bool(xp.any(left[1] == 0)) or bool(xp.any(right[1] == 0))
+    n_directions = left.directions.shape[1]
+    flat = bool(xp.any(left.varied == 0)) or bool(xp.any(right.varied == 0))
     for k in range(n_directions):
-        across = xp.matrix_transpose(right[0][:, k, :])
-        cosine = xp.abs(xp.matmul(left[0][:, k, :], across))
+        across = xp.matrix_transpose(right.directions[:, k, :])
+        cosine = xp.abs(xp.matmul(left.directions[:, k, :], across))
         largest = xp.maximum(largest, cosine)
         if flat:  # a direction without variance turns by nothing
-            cosine = cosine + (1 - left[1][:, k, None] * right[1][None, :, k])
+            cosine = cosine + (1 - left.varied[:, k, None] * right.varied[None, :, k])
         smallest = xp.minimum(smallest, cosine)
         sines += xp.sqrt(xp.abs(1 - cosine * cosine))
     none = count == 0
@@ -168,7 +181,7 @@ def compare_all_directions(
 
 
 def directions_in_place(
-    left: Description, right: Description
+    left: Directions, right: Directions
 ) -> Callable[[Array, Array], EdgeValues]:
     """Return what compares listed pairs without a copy; fast if most are listed."""
     loop = turns_of_pairs(left, right, 1 - NEAR * sys.float_info.epsilon**0.5)
@@ -178,17 +191,17 @@ def directions_in_place(
 
 
 def compare_by_tables(
-    left: Description, right: Description, row: Array, column: Array
+    left: Directions, right: Directions, row: Array, column: Array
 ) -> EdgeValues:
     """Return the curvatures of listed pairs from those of all pairs between them.
 
     Fast where pairs are sorted by row, and most pairs are listed.
     """
-    xp = array_namespace(left[0])
+    xp = array_namespace(left.directions)
     (top, height), (start, width) = _range(row), _range(column)
-    across = tuple(part[start : start + width, ...] for part in right)
     tables = compare_all_directions(
-        tuple(part[top : top + height, ...] for part in left), across
+        Directions(*(part[top : top + height, ...] for part in left)),
+        Directions(*(part[start : start + width, ...] for part in right)),
     )
     place = (row - top) * width + column - start
     parts = [xp.take(xp.reshape(table, (-1,)), place) for table in tables]
@@ -197,8 +210,8 @@ def compare_by_tables(
     if not again.shape[0]:
         return EdgeValues(*values)
     exact = compare_directions(
-        tuple(xp.take(part, xp.take(row, again), axis=0) for part in left),
-        tuple(xp.take(part, xp.take(column, again), axis=0) for part in right),
+        Directions(*(xp.take(part, xp.take(row, again), axis=0) for part in left)),
+        Directions(*(xp.take(part, xp.take(column, again), axis=0) for part in right)),
     )
     which = cumulative_sum(xp.astype(doubtful, xp.int64)[None, :])[0, :] - 1
     which = xp.where(doubtful, which, xp.zeros_like(which))

@@ -8,17 +8,71 @@ returns one number per pair. Adding one is two functions and a row in the table 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
 from ..backends.arrays import Array, array_namespace, cholesky, identity_like
-from ..backends.native.patches import invert_packed, packed_products
+from ..backends.native.patches import (
+    invert_packed,
+    kl_of_factored,
+    kl_of_packed,
+    packed_products,
+)
 from ..backends.threads import fill_blocks
 from ..exceptions import SingularPatchError
 from ..records import Patches
 
 Description = tuple[Array, ...]
+"""What is kept of patches: arrays with one row per patch each, mostly a named tuple."""
+
+
+class PackedGaussians(NamedTuple):
+    """Means, covariances and their inverses, as `compare_kl` reads them.
+
+    A symmetric matrix is packed as its upper triangle, and the off-diagonal entries of
+    the inverse count twice, so that the trace of a product is a plain inner product
+    over p = m(m+1)/2 numbers. Of diagonal patches there are p = m variances.
+
+    Attributes
+    ----------
+    mean : array (n, m)
+    covariance : array (n, p)
+    precision : array (n, p)
+    """
+
+    mean: Array
+    covariance: Array
+    precision: Array
+
+
+class FactoredGaussians(NamedTuple):
+    """Σ = FᵀF + ε I; by Woodbury Σ⁻¹ = (I - BᵀB)/ε, B = L⁻¹F with LLᵀ = ε I + FFᵀ.
+
+    Attributes
+    ----------
+    mean : array (n, m)
+    factor : array (n, r, m)
+        F.
+    inverse : array (n, r, r)
+        L⁻¹.
+    noise : array (n,)
+        ε.
+    norm, whitened : arrays (n,)
+        ||F||² and ||B||².
+    n_features : array (n,)
+        Number of features.
+    """
+
+    mean: Array
+    factor: Array
+    inverse: Array
+    noise: Array
+    norm: Array
+    whitened: Array
+    n_features: Array
 
 
 def describe_euclidean(patches: Patches) -> Description:
@@ -59,31 +113,24 @@ def check_invertible(patches: Patches) -> None:
         )
 
 
-def describe_kl(patches: Patches) -> Description:
-    """Return what symmetrised KL needs of a patch: means, Σ and Σ⁻¹, or factors.
+def describe_kl(patches: Patches) -> PackedGaussians | FactoredGaussians:
+    """Return what symmetrised KL needs of a patch: Σ and Σ⁻¹, or factors.
 
-    Dense patches give (mean, Σ packed, Σ⁻¹ packed). A symmetric matrix is packed as
-    its upper triangle, and the off-diagonal entries of Σ⁻¹ count twice, so that the
-    trace of a product is a plain inner product over m(m+1)/2 numbers; of diagonal
-    patches the m variances and their inverses are enough.
-
-    Factored patches Σ = FᵀF + ε I give (mean, F, L⁻¹, ε, ||F||², ||B||², m) with
-    LLᵀ = ε I + FFᵀ and B = L⁻¹F; by Woodbury Σ⁻¹ = (I - BᵀB)/ε. Where the packed
-    matrices take less room than the factors, these are given instead: pairs are
-    compared faster.
+    Where the packed matrices take less room than the factors, they are given instead:
+    pairs are compared faster.
     """
     check_invertible(patches)
     n, m = patches.mean.shape
     if patches.diagonal is not None:
-        return patches.mean, patches.diagonal, 1 / patches.diagonal
+        return PackedGaussians(patches.mean, patches.diagonal, 1 / patches.diagonal)
     rank = m if patches.dense is not None else patches.factor.shape[1]
     if m < 2 * rank and patches.n_features is None:  # packed matrices are smaller
         work = partial(_describe_dense, patches)
-        return patches.mean, *fill_blocks(work, n, 8 * 5 * m * m)
+        return PackedGaussians(patches.mean, *fill_blocks(work, n, 8 * 5 * m * m))
     work = partial(_describe_factors, patches)
     inverse, *norms = fill_blocks(work, n, 8 * rank * (5 * rank + m))
     ends = patches.noise, *norms, patches.counts
-    return patches.mean, patches.factor, inverse, *ends
+    return FactoredGaussians(patches.mean, patches.factor, inverse, *ends)
 
 
 def _describe_dense(patches: Patches, block: slice) -> Description:
@@ -115,7 +162,10 @@ def _describe_factors(patches: Patches, block: slice) -> Description:
     return inverse, xp.sum(xp.linalg.diagonal(gram), axis=-1), whitened
 
 
-def compare_kl(left: Description, right: Description) -> Array:
+def compare_kl(
+    left: PackedGaussians | FactoredGaussians,
+    right: PackedGaussians | FactoredGaussians,
+) -> Array:
     """Return the symmetrised KL divergence of two Gaussians (ELAP eq. 40).
 
     ¼ [tr(Σ_i⁻¹Σ_j) + tr(Σ_j⁻¹Σ_i) + Δᵀ(Σ_i⁻¹ + Σ_j⁻¹)Δ] - m/2, where the traces
@@ -123,49 +173,57 @@ def compare_kl(left: Description, right: Description) -> Array:
     equal patches are at distance exactly 0. Factored patches have no such form; there
     equal patches are at a distance of rounding.
     """
-    return _kl_dense(left, right) if len(left) == 3 else _kl_factored(left, right)
+    if isinstance(left, PackedGaussians):
+        return _kl_packed(left, right)  # type: ignore[arg-type]
+    return _kl_factored(left, right)  # type: ignore[arg-type]
 
 
-def _kl_dense(left: Description, right: Description) -> Array:
-    xp = array_namespace(left[0])
-    mean_i, cov_i, precision_i = left
-    mean_j, cov_j, precision_j = right
-    traces = xp.vecdot(cov_i - cov_j, precision_j - precision_i)
-    delta = mean_i - mean_j
-    if cov_i.shape == delta.shape:  # diagonal, or one feature
+def kl_in_place(
+    left: PackedGaussians | FactoredGaussians,
+    right: PackedGaussians | FactoredGaussians,
+) -> Callable[[Array, Array], Array] | None:
+    """Return what does the same of listed pairs, without a copy; None without loops."""
+    loop = kl_of_packed if isinstance(left, PackedGaussians) else kl_of_factored
+    return loop(left, right)
+
+
+def _kl_packed(left: PackedGaussians, right: PackedGaussians) -> Array:
+    xp = array_namespace(left.mean)
+    gap = left.covariance - right.covariance
+    traces = xp.vecdot(gap, right.precision - left.precision)
+    delta = left.mean - right.mean
+    if gap.shape == delta.shape:  # diagonal, or one feature
         outer = delta * delta
     else:
         row, column = _upper_triangle(delta)
         outer = xp.take(delta, row, axis=1) * xp.take(delta, column, axis=1)
-    means = xp.vecdot(outer, precision_i) + xp.vecdot(outer, precision_j)
+    means = xp.vecdot(outer, left.precision) + xp.vecdot(outer, right.precision)
     return not_negative((traces + means) / 4)
 
 
-def _kl_factored(left: Description, right: Description) -> Array:
-    xp = array_namespace(left[0])
-    delta = left[0] - right[0]
-    cross = xp.matmul(left[1], xp.matrix_transpose(right[1]))
+def _kl_factored(left: FactoredGaussians, right: FactoredGaussians) -> Array:
+    xp = array_namespace(left.mean)
+    delta = left.mean - right.mean
+    cross = xp.matmul(left.factor, xp.matrix_transpose(right.factor))
     one_way = _trace_and_mean(left, right, delta, cross)
     other_way = _trace_and_mean(right, left, delta, xp.matrix_transpose(cross))
-    step = left[3] - right[3]
-    isotropic = left[-1] * ((step / left[3]) * (step / right[3]))
+    step = left.noise - right.noise
+    isotropic = left.n_features * ((step / left.noise) * (step / right.noise))
     return not_negative((one_way + other_way + isotropic) / 4)
 
 
 def _trace_and_mean(
-    inverted: Description, other: Description, delta: Array, cross: Array
+    inverted: FactoredGaussians, other: FactoredGaussians, delta: Array, cross: Array
 ) -> Array:
     """Return tr(Σ_i⁻¹ Σ_j) + Δᵀ Σ_i⁻¹ Δ but for m ε_j/ε_i, Σ_i inverted by Woodbury.
 
     `cross` is F_i F_jᵀ. The isotropic parts of both ways less 2m are one square.
     """
     xp = array_namespace(delta)
-    _, factor, inverse, noise, _, whitened_norm, _ = inverted
-    _, _, _, other_noise, other_norm, _, _ = other
-    along = xp.matmul(inverse, xp.matmul(factor, delta[:, :, None]))
-    trace = other_norm - _square(xp.matmul(inverse, cross))
+    along = xp.matmul(inverted.inverse, xp.matmul(inverted.factor, delta[:, :, None]))
+    trace = other.norm - _square(xp.matmul(inverted.inverse, cross))
     mean = xp.sum(delta * delta, axis=-1) - _square(along)
-    return (trace - other_noise * whitened_norm + mean) / noise
+    return (trace - other.noise * inverted.whitened + mean) / inverted.noise
 
 
 def not_negative(values: Array) -> Array:

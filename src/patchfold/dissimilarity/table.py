@@ -18,7 +18,6 @@ from joblib import parallel_config
 
 from ..backends.arrays import Array, array_namespace
 from ..backends.native.loops import pairs_at_once
-from ..backends.native.patches import kl_of_pairs
 from ..backends.threads import map_blocks
 from ..records import EdgeValues, Patches
 from ..validation import LARGEST
@@ -35,6 +34,7 @@ from .kl import (
     compare_kl,
     describe_euclidean,
     describe_kl,
+    kl_in_place,
 )
 from .overlap import (
     compare_bhattacharyya,
@@ -106,7 +106,7 @@ DISSIMILARITIES = {
     "euclidean": Dissimilarity(
         describe_euclidean, compare_euclidean, needs_gaussians=False
     ),
-    "kl": Dissimilarity(describe_kl, compare_kl, in_place=kl_of_pairs, isometric=True),
+    "kl": Dissimilarity(describe_kl, compare_kl, in_place=kl_in_place, isometric=True),
     "bhattacharyya": Dissimilarity(
         describe_overlap, compare_bhattacharyya, isometric=True
     ),
@@ -236,7 +236,8 @@ def compare_pairs(
         if compare_places is not None:
             values = compare_places(i, j)
         else:
-            values = dissimilarity.compare(_take(left, i), _take(right, j))
+            both = take_described(left, i), take_described(right, j)
+            values = dissimilarity.compare(*both)
         return values if isinstance(values, EdgeValues) else EdgeValues(values)
 
     if compare_places is not None and isinstance(arrays[0], np.ndarray):
@@ -300,11 +301,13 @@ def arrays_of(description: Description | Patches) -> Description:
     return description
 
 
-def _take(description: Description | Patches, indices: Array) -> Any:
+def take_described(description: Description | Patches, indices: Array) -> Any:
+    """Return the descriptions of the patches at these places."""
     if isinstance(description, Patches):
         return description.take(indices)
     xp = array_namespace(description[0])
-    return tuple(xp.take(part, indices, axis=0) for part in description)
+    parts = [xp.take(part, indices, axis=0) for part in description]
+    return getattr(description, "_make", tuple)(parts)
 
 
 def check_lengths(lengths: Array, source: Array, target: Array) -> None:

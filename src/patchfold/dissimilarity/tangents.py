@@ -16,24 +16,39 @@ value √2 + 1 stands.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..backends.arrays import Array, array_namespace, cumulative_sum
 from ..records import EdgeValues, Patches
 from .curvature import describe_directions
-from .kl import Description
 
 EXPLAINED = 0.9
 """Part of its variance that spans a patch's tangent space where nothing else is said:
 all directions would span the whole space, and nothing could turn."""
 
 
-def describe_tangents(patches: Patches) -> Description:
-    """Return an orthonormal basis as rows (n, r, m), zeros beyond its dimension."""
+class TangentSpaces(NamedTuple):
+    """Tangent spaces of patches.
+
+    Attributes
+    ----------
+    basis : array (n, r, m)
+        Orthonormal rows, zeros beyond the dimension.
+    dimension : array (n,)
+    """
+
+    basis: Array
+    dimension: Array
+
+
+def describe_tangents(patches: Patches) -> TangentSpaces:
+    """Return the space that the leading directions of each patch span."""
     directions, varied = describe_directions(patches)
     xp = array_namespace(directions)
-    return directions, xp.sum(varied, axis=1)
+    return TangentSpaces(directions, xp.sum(varied, axis=1))
 
 
-def compare_tangents(left: Description, right: Description) -> EdgeValues:
+def compare_tangents(left: TangentSpaces, right: TangentSpaces) -> EdgeValues:
     """Return sines and chords of principal angles, in three summaries.
 
     The sines are the singular values of what the larger space leaves of the smaller
@@ -44,11 +59,13 @@ def compare_tangents(left: Description, right: Description) -> EdgeValues:
     .. [1] Å. Björck, G. H. Golub, "Numerical methods for computing angles between
        linear subspaces", Mathematics of Computation 27, 1973.
     """
-    xp = array_namespace(left[0])
-    dimension = xp.where(left[1] <= right[1], left[1], right[1])
-    swap = (left[1] > right[1])[:, None, None]
-    small = xp.where(swap, right[0], left[0])
-    large = xp.where(swap, left[0], right[0])
+    xp = array_namespace(left.basis)
+    dimension = xp.where(
+        left.dimension <= right.dimension, left.dimension, right.dimension
+    )
+    swap = (left.dimension > right.dimension)[:, None, None]
+    small = xp.where(swap, right.basis, left.basis)
+    large = xp.where(swap, left.basis, right.basis)
     shared = xp.matmul(small, xp.matrix_transpose(large))
     sines = xp.linalg.svdvals(small - xp.matmul(shared, large))
     sines = xp.where(sines < 1, sines, xp.ones_like(sines))

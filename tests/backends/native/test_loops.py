@@ -19,6 +19,7 @@ from patchfold.dissimilarity.curvature import (
     describe_directions,
 )
 from patchfold.dissimilarity.kl import compare_kl, describe_kl
+from patchfold.dissimilarity.table import take_described
 from patchfold.neighbors.exact import search_all
 from patchfold.patches.fitting import fit_patches
 from patchfold.records import Patches
@@ -96,13 +97,14 @@ def test_kl_of_factored_pairs_is_that_of_arrays(m, n_left, n_right):
 
     left, right = described(n_left), described(n_right)
     i, j = rng.integers(0, 60, (2, 200))
-    found = native_patches.kl_of_pairs(left, right)(i, j)
-    assert left[1].shape[1] == n_left + 1
-    pairs = tuple(part[i] for part in left), tuple(part[j] for part in right)
+    found = native_patches.kl_of_factored(left, right)(i, j)
+    assert left.factor.shape[1] == n_left + 1
+    pairs = left._make(part[i] for part in left), right._make(part[j] for part in right)
     np.testing.assert_allclose(found, compare_kl(*pairs), rtol=1e-10, atol=1e-10)
-    for place in range(7):  # arrays that end too soon are left to NumPy, which notices
+    for place in range(7):  # arrays that end too soon
         short = (*right[:place], right[place][:-1], *right[place + 1 :])
-        assert native_patches.kl_of_pairs(left, short) is None
+        with pytest.raises(ValueError, match="kl_of_factored_pairs"):
+            native_patches.kl_of_factored(left, short)(i, j)
 
 
 @needs_loops
@@ -114,17 +116,17 @@ def test_kl_of_pairs_is_that_of_arrays(m, kind):
     near = rng.integers(0, 60, (60, m + 5))
     described = describe_kl(fit_patches(X, X, near, covariance=kind))
     i, j = rng.integers(0, 60, (2, 200))
-    found = native_patches.kl_of_pairs(described, described)(i, j)
-    left, right = (tuple(part[at] for part in described) for at in (i, j))
+    found = native_patches.kl_of_packed(described, described)(i, j)
+    left, right = (described._make(part[at] for part in described) for at in (i, j))
     np.testing.assert_allclose(found, compare_kl(left, right), rtol=1e-9, atol=1e-12)
     assert (found[i == j] == 0).all()
-    assert native_patches.kl_of_pairs(described, described)(i[:0], j[:0]).shape == (0,)
+    assert native_patches.kl_of_packed(described, described)(i[:0], j[:0]).size == 0
 
 
 @needs_loops
 def test_what_the_loops_cannot_read_is_left_to_arrays():
     single = tuple(np.ones((3, 2), dtype=np.float32) for _ in range(3))
-    assert native_patches.kl_of_pairs(single, single) is None
+    assert native_patches.kl_of_packed(single, single) is None
     assert native_patches.invert_packed(np.ones((2, 3), dtype=np.float32)) is None
 
 
@@ -293,7 +295,7 @@ def test_curvatures_of_pairs_are_those_of_arrays(m, flat):
     i, j = np.nonzero(rng.uniform(size=(40, 70)) < 0.7)
     i, j = np.append(i, [0, 0, 1, 3, 3]), np.append(j, [1, 0, 0, 3, 9])
     found = native_patches.turns_of_pairs(left, right, 1 - NEAR * 2.0**-26)(i, j)
-    ends = (tuple(part[at] for part in side) for side, at in ((left, i), (right, j)))
+    ends = (take_described(side, at) for side, at in ((left, i), (right, j)))
     expected = compare_directions(*ends)
     for part, name in zip(found, ("label_free", "within", "between"), strict=True):
         # Sines of cosines that are not near 1 are good to 1e-16 / 1e-3.

@@ -5,12 +5,15 @@ See `loops.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .loops import aligned, as_kind, is_plain, loops
+
+Comparer = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Places in two descriptions -> the numbers of these pairs."""
 
 SMALL = 16
 """Matrices up to this size are solved eight at a time."""
@@ -66,21 +69,26 @@ def invert_packed(matrices: np.ndarray) -> np.ndarray | None:
     return inverses if np.isfinite(inverses).all() else None
 
 
-def kl_of_pairs(
-    left: tuple[Any, ...], right: tuple[Any, ...]
-) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
-    """Make ready to do what `kl.compare_kl` does, of listed pairs; None if it must.
+def kl_of_packed(left: Sequence[Any], right: Sequence[Any]) -> Comparer | None:
+    """Make ready to do what `kl.compare_kl` does, of listed pairs of packed Gaussians.
 
-    Patches are described in float64, by packed matrices or by factors. They are read
-    where they are: to copy them for every pair is what takes the time of `compare_kl`.
+    They are read where they are: to copy them for every pair is what takes the time of
+    `compare_kl`. None if that must do it: there are no loops, or arrays are not plain.
     """
-    parts = (*left, *right)
-    fit = _fit_together(left) and _fit_together(right) and len(left) == len(right)
-    if loops() is None or not fit or left[0].shape[1] != right[0].shape[1]:
+    if loops() is None or not all(map(is_plain, (*left, *right))):
         return None
-    if len(left) == 3 and left[1].shape[1] != right[1].shape[1]:  # one is diagonal
+    return _of_pairs(loops().kl_of_pairs, *left, *right)
+
+
+def kl_of_factored(left: Sequence[Any], right: Sequence[Any]) -> Comparer | None:
+    """Make ready the same of factored Gaussians, of any ranks on both sides."""
+    if loops() is None or not all(map(is_plain, (*left, *right))):
         return None
-    loop = loops().kl_of_pairs if len(left) == 3 else loops().kl_of_factored_pairs
+    return _of_pairs(loops().kl_of_factored_pairs, *left, *right)
+
+
+def _of_pairs(loop: Any, *parts: np.ndarray) -> Comparer:
+    """Return what calls a loop with places in both sides, and returns its numbers."""
 
     def compare(row: np.ndarray, column: np.ndarray) -> np.ndarray:
         values = np.empty(row.size)
@@ -88,19 +96,6 @@ def kl_of_pairs(
         return values
 
     return compare
-
-
-def _fit_together(description: tuple[Any, ...]) -> bool:
-    """Say whether arrays are patches as KL describes them."""
-    if not all(map(is_plain, description)) or description[0].ndim != 2:
-        return False
-    first, second, *others = (part.shape for part in description)
-    n, m = first
-    rank = second[1] if len(second) > 1 else 0
-    if len(description) == 3:
-        packed = rank in (m, m * (m + 1) // 2)
-        return packed and second == (n, rank) and others == [(n, rank)]
-    return second == (n, rank, m) and others == [(n, rank, rank), *[(n,)] * 4]
 
 
 def principal_directions(matrices: Any) -> tuple[np.ndarray, np.ndarray] | None:
@@ -117,7 +112,7 @@ def principal_directions(matrices: Any) -> tuple[np.ndarray, np.ndarray] | None:
 
 def turns_of_pairs(
     left: tuple[Any, ...], right: tuple[Any, ...], near: float
-) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+) -> Comparer | None:
     """Make ready to do what `curvature.compare_directions` does, of many listed pairs.
 
     Parameters
