@@ -18,7 +18,7 @@ INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 .PHONY: demo test sanitize steady lint docs clean
 .NOTPARALLEL:
 
-demo: $(VENV)/.installed-plot
+demo: $(VENV)/.installed-demo
 	@$(BIN)/python -m patchfold.studies.demo --out demo.png
 
 test: $(VENV)/.installed-dev
@@ -51,9 +51,9 @@ $(BIN)/pip:
 	@echo "Making $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed-plot: pyproject.toml | $(BIN)/pip
+$(VENV)/.installed-demo: pyproject.toml | $(BIN)/pip
 	@echo "Installing patchfold into $(VENV) ..."
-	@$(INSTALL) -e ".[plot]"
+	@$(INSTALL) -e ".[demo]"
 	@touch $@
 
 # dev contains plot, so `make demo` has nothing to install after `make test`.

@@ -150,8 +150,8 @@ def test_too_few_class_names(ax):
 
 
 def test_measurements_are_not_classes(ax):
-    points = np.random.default_rng(0).normal(size=(80, 2))
-    with pytest.raises(ValueError, match="80 distinct values, and at most 56"):
+    points = np.random.default_rng(0).normal(size=(99, 2))
+    with pytest.raises(ValueError, match="99 distinct values, and at most 88"):
         plot_embedding(points, points[:, 0], ax=ax)
 
 

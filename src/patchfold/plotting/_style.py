@@ -20,8 +20,13 @@ COLORS = (
     "#E69F00",
     "#56B4E9",
     "#4D4D4D",
+    "#882255",
+    "#999933",
+    "#332288",
+    "#7A4B1E",
 )
-"""Told apart with any common colour blindness (after Okabe and Ito)."""
+"""The first seven can be told apart with any common colour blindness (after Okabe and
+Ito), the others by their markers."""
 
 MARKERS = {
     "o": 1.0,
@@ -36,7 +41,7 @@ MARKERS = {
 """Marker shapes, each with the area that makes it look as large as a disc."""
 
 MAX_CLASSES = len(COLORS) * len(MARKERS)
-"""7 and 8 have no common divisor: so many classes before a look repeats."""
+"""Most classes that look different: 11 and 8 have no common divisor."""
 
 GREY = "#B8B8B8"
 
