@@ -13,6 +13,7 @@ from patchfold.studies.reproduction.papers import PAPERS
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 SCRIPTS = {
+    "cauchy_map_gpu.py": r"1,500 x 5: .* same bits: True, trustworthiness 0\.99",
     "cluster.py": r"\| 1 \| 400 \| 1 \|",
     "fuzz_calls.py": r"'finite': \d.* 0 failures",
     "fuzz_models.py": r"\d\d  refused\n +\d\d  loaded, finite",

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..exceptions import MemoryBudgetError
-from .tensors.devices import block_bytes
+from .tensors import devices
 from .tensors.transfer import first_tensor, is_tensor, send
 from .threads import device_blocks
 
@@ -33,19 +33,33 @@ TWINS = {
     "by_samples": "paths",
     "check_samples": "validation",
     "choose_search": "tiles",
+    "curve_order": "field.order",
     "edge_pattern": "graph",
+    "find_axes": "field.start",
     "find_pieces": "graph",
     "geodesics": "paths",
+    "graph_of": "field.attraction",
+    "hash_order": "field.order",
+    "in_input_order": "field.attraction",
+    "join_pairs": "field.attraction",
     "laplacian": "graph",
     "measure_candidates": "joining",
     "median": "graph",
+    "middle_of_samples": "field.attraction",
     "mirror_edges": "graph",
     "nearest_others": "tiles",
     "nearest_rotation": "spectral",
     "nearest_samples": "tiles",
+    "project": "field.start",
     "pull_along": "graph",
+    "quantile_of_last": "field.attraction",
+    "recognise": "field.placing",
+    "row_keys": "field.order",
     "scale_both_sides": "graph",
+    "settle_all": "field.placing",
+    "take_steps": "field.descent",
     "unite_relations": "graph",
+    "weighted_pairs": "field.attraction",
 }
 """Stages that tensors have their own implementation of, and the module of `tensors`
 where it is. It has the name and the parameters of the stage. Where it returns
@@ -95,6 +109,10 @@ class Backend:
             return value
         return send(value, self.device, self.dtype)
 
+    def draws_maps(self) -> bool:
+        """Say whether all of CauchyMap is computed here."""
+        return not self.is_numpy and devices.draws_maps(self.device)
+
     @contextmanager
     def working_on(self, X: Any, remedy: str) -> Iterator[None]:
         """Cut work into blocks of the device's size, and say when it is full.
@@ -112,7 +130,10 @@ class Backend:
             yield
             return
         what = f"work on {X.shape[0]} samples with {X.shape[-1]} features"
-        with device_blocks(block_bytes(self.device)), plain_memory_errors(what, remedy):
+        with (
+            device_blocks(devices.block_bytes(self.device)),
+            plain_memory_errors(what, remedy),
+        ):
             yield
 
     def copy_model(self, model: Any) -> Any:

@@ -11,15 +11,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..backends.backend import NUMPY, backend_for
-from ..backends.native.field import hash_rows
 from ..backends.progress import report
 from ..backends.threads import begin_stage
-from ..exceptions import MapConvergenceWarning, warn
 from ..neighbors.choice import resolve_n_neighbors
 from ..records import Links
 from ..solvers.field import placing
 from ..solvers.field.attraction import near_pairs, unite
 from ..solvers.field.descent import Recipe, descend
+from ..solvers.field.order import in_input_order, row_keys
 from ..solvers.field.source import (
     Setting,
     Settings,
@@ -36,7 +35,13 @@ from ..validation import (
 )
 from .base import check_placed
 from .map_labels import add_labels, read_labels
-from .map_start import begin, check_init
+from .map_start import (
+    begin,
+    check_components,
+    check_init,
+    warn_of_the_limit,
+    where_drawn,
+)
 from .parameters import COMMON_RULES, is_precomputed
 from .source import check_source
 from .stored.cauchy_map import StoredMap
@@ -228,8 +233,9 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
             Samples. A data frame with columns that are no numbers is encoded by
             `TableEncoder`, kept as `encoder_`; numbers are taken as they are. With
             `dissimilarity="precomputed"`, a symmetric matrix (n_samples, n_samples)
-            of dissimilarities, dense or sparse. Tensors are
-            computed with in NumPy, and the embedding is returned as a tensor.
+            of dissimilarities, dense or sparse. A tensor on a CUDA device is computed
+            with there; few samples, labels, patches and matrices are in NumPy, as
+            other tensors are. The embedding is like X.
         y : array-like (n_samples,), default=None
             Class labels; -1 marks an unlabelled sample. Labels of a single class, and
             none, give the map without labels.
@@ -244,12 +250,19 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any) -> Self:
         check_parameters(self)
-        self._check_components()
-        given, backend = X, backend_for(X)
-        X = check_source(self, NUMPY.bring(X), reset=True)
-        n = X.shape[0]
-        self.n_neighbors_ = resolve_n_neighbors(self.n_neighbors, n)
-        init = check_init(self.init, n, self.n_components)
+        check_components(self.n_components)
+        here = where_drawn(self, X, y)
+        with here.working_on(X, "Lower n_neighbors, or fit fewer samples."):
+            samples = check_source(self, here.bring(X), reset=True)
+            found = self._draw(samples, y, X)
+        self.embedding_ = backend_for(X).give_back(found)
+        self._n_features_out = self.n_components
+        return self
+
+    def _draw(self, X: Any, y: Any, given: Any) -> Any:
+        """Draw the map of X, which was `given` as it is; return coordinates."""
+        self.n_neighbors_ = resolve_n_neighbors(self.n_neighbors, X.shape[0])
+        init = check_init(self.init, X.shape[0], self.n_components)
         begin_stage("neighbours", STAGES)
         setting = self._open(X, y)
         begin_stage("edges", STAGES)
@@ -258,20 +271,16 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         self.graph_ = graph_of(setting)
         begin_stage("coordinates", STAGES)
         start, first = begin(init, given, setting, self.n_components)
-        flat = self.n_components == 1
-        recipe = Recipe(self.separation, self.max_iter, self.tol, first, flat)
+        limits = self.max_iter, self.tol, first, self.n_components == 1
+        recipe = Recipe(self.separation, *limits)
         found = descend(attraction, start, recipe, self.n_jobs)
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         if not found.converged:
-            self._warn_of_the_limit()
+            warn_of_the_limit(self.max_iter)
         self._order, self._Z = setting.order, found.Z
         self._reach = placing.reach_of(setting.links.lengths)
-        embedding = np.empty((n, self.n_components))
-        embedding[setting.order] = found.Y[:, : self.n_components]
-        self._map = self._make_map(embedding)
-        self.embedding_ = backend.give_back(embedding)
-        self._n_features_out = self.n_components
-        return self
+        self._map = self._make_map(found.Y)
+        return in_input_order(found.Y[:, : self.n_components], setting.order)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Draw the map of the samples of X and return their coordinates.
@@ -309,25 +318,32 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
             Coordinates.
         """
         check_is_fitted(self)
-        backend, X = backend_for(X), check_source(self, NUMPY.bring(X), reset=False)
+        backend, here = backend_for(X), backend_for(self._map.Y)
+        X = NUMPY.bring(X) if here.is_numpy else X
+        X = here.bring(check_source(self, X, reset=False))
+        with here.working_on(X, "Place fewer samples at a time."):
+            placed = self._place(X)
+        check_placed(placed)
+        return backend.give_back(placed[:, : self.n_components])
+
+    def _place(self, X: Any) -> Any:
+        """Return coordinates (q, 2) of new samples."""
         if is_precomputed(self):
             links = self._source.link(X, self.n_jobs)
             known, placed = placing.settle_links(self._map.Y, links)
             links = Links(links.indices[~known], links.lengths[~known])
         else:
-            parts = self._keys, self._map.Y, X, self._train_X, self._order
-            known, placed = placing.recognise(*parts)
-            new = X[~known]
-            if new.size:
+            trained = self._train_X, self._order
+            known, placed = placing.recognise(self._keys, self._map.Y, X, *trained)
+            if not known.all():
+                new = X[~known]
                 new = new if self._labels is None else self._labels.join(new)
                 links = self._source.link(new, self.n_jobs)
         if not known.all():
             placed[~known] = placing.place(self._map, links, self.n_jobs)
-            placing.warn_of_far(
-                np.flatnonzero(~known)[placing.is_far(self._map, links)]
-            )
-        check_placed(placed)
-        return backend.give_back(placed[:, : self.n_components].copy())
+            far = NUMPY.bring(placing.is_far(self._map, links))
+            placing.warn_of_far(np.flatnonzero(NUMPY.bring(~known))[far])
+        return placed
 
     def _open(self, X: Any, y: Any) -> Setting:
         """Find who is near whom, with labels if there are any."""
@@ -348,8 +364,11 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
             self._codes, self.classes_ = labels
         return self._open_samples()
 
-    def _open_samples(self) -> Setting:
-        """Find who is near whom, and set what new samples are linked by."""
+    def _open_samples(self, order: Any = None) -> Setting:
+        """Find who is near whom, and set what new samples are linked by.
+
+        `order` is that of a stored model; None finds one.
+        """
         X = self._train_X
         settings = Settings(
             self.n_neighbors_,
@@ -359,28 +378,14 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
             self.neighbors_algorithm,
             self.reduce,
         )
-        keys = hash_rows(X)
+        keys = row_keys(X)
         self._labels = None
         if self._codes is not None:
             wanted = self.label_weight, self.n_neighbors_, self.n_jobs
             X, self._labels = add_labels(X, self._codes, *wanted)
-        self._source, setting = open_samples(X, settings, self.n_jobs)
+        self._source, setting = open_samples(X, settings, self.n_jobs, order=order)
         self._keys = keys[setting.order]
         return setting
-
-    def _check_components(self) -> None:
-        if self.n_components > 2:
-            raise ValueError(
-                f"n_components={self.n_components} is more than 2: the repulsion of "
-                "CauchyMap is a field on a grid in the plane. Set n_components to 1 or "
-                "2, or take PatchIsomap or PatchEigenmaps."
-            )
-
-    def _warn_of_the_limit(self) -> None:
-        warn(
-            f"the map has not converged in max_iter={self.max_iter} steps: raise it.",
-            MapConvergenceWarning,
-        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

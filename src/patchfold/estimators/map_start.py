@@ -1,4 +1,4 @@
-"""Where the samples of a CauchyMap start: its `init`, checked and put in order."""
+"""What a CauchyMap begins with: where it is computed, and where its samples start."""
 
 from __future__ import annotations
 
@@ -9,11 +9,30 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from ..backends.backend import NUMPY
-from ..exceptions import FarSampleWarning
+from ..backends.backend import NUMPY, Backend, backend_for
+from ..exceptions import FarSampleWarning, MapConvergenceWarning, warn
 from ..solvers.field.descent import SETTLED
+from ..solvers.field.repulsion import EXACT_LIMIT
 from ..solvers.field.source import Setting
 from ..solvers.field.start import make_start
+
+
+def check_components(n_components: int) -> None:
+    """Raise ValueError for more coordinates than a map can have."""
+    if n_components > 2:
+        raise ValueError(
+            f"n_components={n_components} is more than 2: the repulsion of "
+            "CauchyMap is a field on a grid in the plane. Set n_components to 1 or "
+            "2, or take PatchIsomap or PatchEigenmaps."
+        )
+
+
+def warn_of_the_limit(max_iter: int) -> None:
+    """Warn of a map that has not converged."""
+    warn(
+        f"the map has not converged in max_iter={max_iter} steps: raise it.",
+        MapConvergenceWarning,
+    )
 
 
 def check_init(init: Any, n_samples: int, n_components: int) -> Any:
@@ -60,8 +79,25 @@ def begin(
         start = np.zeros((places.shape[0], 2), np.float32)
         start[:, :n_components] = places[setting.order]
         return start, SETTLED
-    scores = setting.scores if init is None else init[setting.order]
-    return make_start(scores, n_components), 0
+    if init is None:
+        return make_start(setting.scores, n_components), 0
+    given = backend_for(setting.order).bring(init)[setting.order]
+    return make_start(given, n_components), 0
+
+
+def where_drawn(model: Any, X: Any, y: Any) -> Backend:
+    """Return where a map is computed: the device of X, if it has all that is needed.
+
+    Few samples, labels, patches, a matrix and a start at another map are NumPy's.
+    """
+    backend, dissimilarity = backend_for(X), model.dissimilarity
+    if not backend.draws_maps() or X.ndim != 2 or X.shape[0] <= EXACT_LIMIT:
+        return NUMPY
+    has_labels = y is not None and model.label_weight > 0
+    by_points = isinstance(dissimilarity, str) and dissimilarity == "euclidean"
+    if has_labels or not by_points or _is_map(model.init):
+        return NUMPY
+    return backend
 
 
 def _is_map(init: Any) -> bool:

@@ -27,11 +27,12 @@ ROWS = 32
 """Rows of a sparse matrix that one program multiplies."""
 
 
-def _compiled(function: Any) -> Any:
+def compiled(function: Any) -> Any:
+    """Compile a function by Triton when it is first called; leave it without it."""
     return function if triton is None else triton.jit(function)
 
 
-@_compiled
+@compiled
 def _near_in_tiles(  # type: ignore[no-untyped-def]
     queries,
     points,
@@ -79,7 +80,7 @@ def _near_in_tiles(  # type: ignore[no-untyped-def]
         tl.store(where, key, mask=near & (place < room))
 
 
-@_compiled
+@compiled
 def _member_distances(  # type: ignore[no-untyped-def]
     queries,
     points,
@@ -104,7 +105,7 @@ def _member_distances(  # type: ignore[no-untyped-def]
         tl.store(out + (row * n_keys + k) * (T // G) + each, tl.sum(gaps * gaps, 1))
 
 
-@_compiled
+@compiled
 def _laplacian_product(  # type: ignore[no-untyped-def]
     pointer, column, data, diagonal, vector, out, n, R: tl.constexpr
 ):

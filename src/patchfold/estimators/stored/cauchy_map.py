@@ -101,19 +101,18 @@ class StoredMap(StoredModel):
                 raise FittedError("graph_ has too few entries for the neighbours")
             if (self._codes is None) != ("classes_" not in vars(self)):
                 raise FittedError("_codes and classes_ must both be there, or none")
-            if not np.array_equal(self._open_samples().order, order):
-                raise FittedError("_order is not that of the samples")
+            self._open_samples(order)  # of a device it may differ from NumPy's
         check_columns(self, features, sizes)
-        self._map = self._make_map(self.embedding_)
+        Y = np.zeros((n, 2), np.float32)
+        Y[:, : self.n_components] = self.embedding_[order]
+        self._map = self._make_map(Y)
 
-    def _make_map(self, embedding: np.ndarray) -> Map:
-        """Return the finished map, from what is kept of a fit."""
-        Y = np.zeros((embedding.shape[0], 2), np.float32)
-        Y[:, : self.n_components] = embedding[self._order]
+    def _make_map(self, Y: Any) -> Map:
+        """Return the finished map of coordinates (n, 2), in our order."""
         recipe = Recipe(self.separation)
         reach = np.inf if self._reach is None else self._reach
         flat = self.n_components == 1
         return Map(Y, self._Z, recipe.alpha, recipe.total, flat, reach)
 
-    def _open_samples(self) -> Any:
+    def _open_samples(self, order: Any) -> Any:
         raise NotImplementedError

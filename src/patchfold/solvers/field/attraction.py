@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ...backends.backend import on_any_device
+from ...backends.distances import squared_distances
 from ...backends.native.field import calibrate
 from ...backends.threads import map_blocks
 
@@ -100,11 +102,56 @@ def near_pairs(
     lengths : array (n, K)
         Dissimilarity along each; infinite where a row has fewer.
     """
+    return weighted_pairs(indices, lengths, EVEN, PERPLEXITY, n_jobs)
+
+
+@on_any_device
+def weighted_pairs(
+    indices: np.ndarray,
+    lengths: np.ndarray,
+    even: float,
+    perplexity: float,
+    n_jobs: int | None,
+) -> sp.csr_array:
+    """Return symmetric weights, a part `even` of them shared alike by neighbours."""
     known = np.isfinite(lengths)
     counts = known.sum(axis=1)
-    weights = (1 - EVEN) * calibrated(lengths, PERPLEXITY, n_jobs)
-    weights += EVEN / np.maximum(counts, 1)[:, None]
+    weights = (1 - even) * calibrated(lengths, perplexity, n_jobs)
+    weights += even / np.maximum(counts, 1)[:, None]
     return symmetric_sum(rows_matrix(weights, indices, known))
+
+
+class Draws:
+    """Random samples, of which mid-near pairs are chosen; in our order of them.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples n.
+
+    Attributes
+    ----------
+    per_sample : int
+        Pairs of a sample.
+    """
+
+    def __init__(self, n_samples: int) -> None:
+        self.per_sample = min(PER_SAMPLE, n_samples // 4)
+        self._n, self._source = n_samples, np.random.RandomState(SEED)
+
+    def take(self, n_rows: int) -> np.ndarray:
+        """Draw for the next samples: (n_rows * per_sample, `DRAWN`) samples."""
+        return self._source.randint(0, self._n, (n_rows * self.per_sample, DRAWN))
+
+
+@on_any_device
+def middle_of_samples(X: np.ndarray, draws: Draws, n_jobs: int | None) -> Any | None:
+    """Return M (n, n) of samples (n, m), as `middle_pairs` does, or None."""
+
+    def gaps(row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        return squared_distances(X, X, row, column, n_jobs=n_jobs)
+
+    return _choose_pairs(X.shape[0], draws, gaps)
 
 
 def middle_pairs(
@@ -122,13 +169,21 @@ def middle_pairs(
     squared_gaps : callable
         From rows and columns (p,) to squared dissimilarities (p,).
     """
-    per_sample = min(PER_SAMPLE, n // 4)
+    return _choose_pairs(n, Draws(n), squared_gaps)
+
+
+def _choose_pairs(
+    n: int,
+    draws: Draws,
+    squared_gaps: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> sp.csr_array | None:
+    """Keep, of every row of samples that were drawn, the second nearest."""
+    per_sample, found = draws.per_sample, []
     if per_sample == 0:
         return None
-    draws, found = np.random.RandomState(SEED), []
     for start in range(0, n, ROWS):
         rows = np.arange(start, min(start + ROWS, n))
-        drawn = draws.randint(0, n, (rows.size * per_sample, DRAWN))
+        drawn = draws.take(rows.size)
         row = np.repeat(rows, per_sample * DRAWN)
         gaps = squared_gaps(row, drawn.ravel()).reshape(drawn.shape)
         second = np.argsort(gaps, axis=1, kind="stable")[:, 1]
@@ -168,12 +223,17 @@ def symmetric_sum(pairs: sp.csr_array) -> sp.csr_array:
     return both
 
 
-def unite(near: sp.csr_array, middle: Any | None) -> Attraction:
+def unite(near: Any, middle: Any | None) -> Attraction:
     """Put near and mid-near pairs on one pattern of edges.
 
     Without mid-near pairs the near ones have their share too.
     """
-    middle = near if middle is None else middle
+    return Attraction(*join_pairs(near, near if middle is None else middle))
+
+
+@on_any_device
+def join_pairs(near: Any, middle: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Return what `Attraction` has, in this order."""
     both = (near.astype(np.complex64) + 1j * middle.astype(np.float32)).tocsr()
     both.sort_indices()
     parts = np.empty(both.nnz, np.float32), both.indices, both.indptr
@@ -183,4 +243,4 @@ def unite(near: sp.csr_array, middle: Any | None) -> Attraction:
     pattern.indices = pattern.indices.astype(np.int32)
     pattern.indptr = pattern.indptr.astype(np.int32)
     weights = (np.ascontiguousarray(part) for part in (both.data.real, both.data.imag))
-    return Attraction(pattern, *weights)
+    return pattern, *weights

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from ...backends.backend import on_any_device
 from ...backends.native.field import Step, move_samples, stretch
 from ...backends.threads import tell_part
 from .attraction import Attraction
@@ -76,6 +77,35 @@ class Recipe:
     @staticmethod
     def _late(t: int) -> float:
         return min(1.0, max(0.0, (t - EARLY_STEPS) / (SETTLED - EARLY_STEPS)))
+
+    @property
+    def least_size(self) -> float:
+        """Samples whose coordinates vary by less are enlarged to it."""
+        return SIZE
+
+    @property
+    def middle_share(self) -> float:
+        """Share b of mid-near pairs, at all steps."""
+        return MIDDLE
+
+    def is_checked(self, done: int) -> bool:
+        """Say whether the objective is looked at after so many steps."""
+        last = done == self.max_iter
+        return self.first + done >= SETTLED and (done % CHECKED == 0 or last)
+
+    def factors(self, done: int, n: int) -> tuple[float, float, float, float]:
+        """Return share of near pairs, factor of attraction, rate, momentum of a step.
+
+        Parameters
+        ----------
+        done : int
+            Steps that were taken before.
+        n : int
+            Number of samples.
+        """
+        t = self.first + done
+        share, early = self.near_share(t), self.early(t)
+        return share, early, n / (early * (share + MIDDLE)), self.momentum(t, n)
 
     def momentum(self, t: int, n: int) -> float:
         """Return the part of the last step that is repeated at step t."""
@@ -161,6 +191,14 @@ def descend(
     Descent
         Coordinates, and how the descent went.
     """
+    return Descent(*take_steps(attraction, start, recipe, n_jobs))
+
+
+@on_any_device
+def take_steps(
+    attraction: Attraction, start: np.ndarray, recipe: Recipe, n_jobs: int | None
+) -> tuple[np.ndarray, float, int, bool, np.ndarray]:
+    """Return what `Descent` has, in this order."""
     n = start.shape[0]
     with Crew(n_jobs, n) as crew:
         repulsion = Repulsion(n, recipe.alpha, crew)
@@ -173,28 +211,25 @@ def _run(
     recipe: Recipe,
     repulsion: Repulsion,
     crew: Crew,
-) -> Descent:
+) -> tuple[np.ndarray, float, int, bool, np.ndarray]:
     n, slices, alpha = state.Y.shape[0], cut(state.Y.shape[0]), recipe.alpha
     objective: list[float] = []
-    share = np.nan
+    weighed = np.nan
     for done in range(recipe.max_iter + 1):
-        t = recipe.first + done
-        if recipe.near_share(t) != share:
-            share = recipe.near_share(t)
-            graph = attraction.weigh(share, MIDDLE)
-        early = recipe.early(t)
+        share, early, rate, momentum = recipe.factors(done, n)
+        if share != weighed:
+            graph, weighed = attraction.weigh(share, MIDDLE), share
         Z = repulsion.push(state.Y, state.r, state.low, state.high)
-        last, stopped = done == recipe.max_iter, False
-        if t >= SETTLED and (done % CHECKED == 0 or last):
+        stopped = False
+        if recipe.is_checked(done):
             parts = crew.run(partial(stretch, graph, state.Y, alpha), slices)
             objective.append(alpha * sum(parts) + float(np.log(Z)))
             stopped = len(objective) > 1 and objective[-2] - objective[-1] < recipe.tol
-        if last or stopped:
+        if done == recipe.max_iter or stopped:
             break
-        rate = n / (early * (share + MIDDLE))
-        step = Step(early, 1 / Z, rate, recipe.momentum(t, n), recipe.flat)
+        step = Step(early, 1 / Z, rate, momentum, recipe.flat)
         arrays = state.Y, state.r, state.velocity, state.gain, state.moved
         move = partial(move_samples, graph, arrays, alpha, step)
         state.take(np.stack(crew.run(move, slices)), recipe.flat)
         tell_part("steps", done + 1, recipe.max_iter)
-    return Descent(state.Y, Z, done, stopped, np.array(objective))
+    return state.Y, Z, done, stopped, np.array(objective)

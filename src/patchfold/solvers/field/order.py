@@ -12,12 +12,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ...backends.backend import on_any_device
 from ...backends.native.field import hash_rows
 
 LEVELS = 2**16
 """Steps of a coordinate that the order along a curve can tell apart."""
 
 
+@on_any_device
+def row_keys(X: np.ndarray) -> np.ndarray:
+    """Return a 64-bit key (n,) of each row; equal rows have equal keys."""
+    return hash_rows(X)
+
+
+@on_any_device
 def hash_order(X: np.ndarray) -> np.ndarray:
     """Return an order (n,) of rows by a 64-bit hash of their values.
 
@@ -32,6 +40,14 @@ def hash_order(X: np.ndarray) -> np.ndarray:
     True
     """
     return np.argsort(hash_rows(X), kind="stable")
+
+
+@on_any_device
+def in_input_order(values: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return rows of ours in the order of the input, in double precision."""
+    placed = np.empty(values.shape)
+    placed[order] = values
+    return placed
 
 
 def matrix_order(D: Any) -> np.ndarray:
@@ -49,6 +65,7 @@ def matrix_order(D: Any) -> np.ndarray:
     return hash_order(np.column_stack(sums))
 
 
+@on_any_device
 def curve_order(Y: np.ndarray) -> np.ndarray:
     """Return an order (n,) of points in the plane along a Z-shaped curve.
 

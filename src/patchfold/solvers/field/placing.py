@@ -7,6 +7,8 @@ from functools import partial
 
 import numpy as np
 
+from ...backends.arrays import array_namespace
+from ...backends.backend import on_any_device
 from ...backends.native.field import hash_rows, settle_samples
 from ...exceptions import FarSampleWarning, warn
 from ...records import Links
@@ -60,11 +62,18 @@ def reach_of(lengths: np.ndarray) -> float | None:
 
     None if all lengths are 0.
     """
-    last = np.where(np.isfinite(lengths), lengths, 0).max(axis=1)
-    reach = FAR * float(np.quantile(last, NEARLY_ALL))
+    reach = FAR * quantile_of_last(lengths, NEARLY_ALL)
     return reach if reach > 0 else None
 
 
+@on_any_device
+def quantile_of_last(lengths: np.ndarray, part: float) -> float:
+    """Return the quantile of the longest finite length of each row."""
+    last = np.where(np.isfinite(lengths), lengths, 0).max(axis=1)
+    return float(np.quantile(last, part))
+
+
+@on_any_device
 def recognise(
     keys: np.ndarray,
     Y: np.ndarray,
@@ -94,6 +103,7 @@ def recognise(
     places : array (q, 2)
         Mean place of the training samples that are identical to each.
     """
+    keys = keys.view(np.uint64)  # of a device they are signed
     by_key = np.argsort(keys, kind="stable")
     sorted_keys, wanted = keys[by_key], hash_rows(X)
     first = np.searchsorted(sorted_keys, wanted, side="left")
@@ -135,10 +145,25 @@ def place(chart: Map, links: Links, n_jobs: int | None = None) -> np.ndarray:
     n_jobs : int or None
         Number of threads.
     """
+    coordinates = settle_all(chart, links, PERPLEXITY, CALM, n_jobs)
+    far = is_far(chart, links)
+    if far.any():
+        coordinates[far] = _at_the_rim(coordinates[far], chart)
+    return coordinates
+
+
+@on_any_device
+def settle_all(
+    chart: Map, links: Links, perplexity: float, calm: float, n_jobs: int | None
+) -> np.ndarray:
+    """Return coordinates (q, 2) of new samples between attraction and the field.
+
+    Repulsion is `calm` times weaker than in training.
+    """
     known = np.isfinite(links.lengths)
     first = np.take_along_axis(links.indices, known.argmax(axis=1)[:, None], axis=1)
     near = np.ascontiguousarray(np.where(known, links.indices, first), np.int64)
-    weights = calibrated(links.lengths, PERPLEXITY, n_jobs).astype(np.float32)
+    weights = calibrated(links.lengths, perplexity, n_jobs).astype(np.float32)
     n, q = chart.Y.shape[0], near.shape[0]
     low, high = chart.Y.min(axis=0), chart.Y.max(axis=0)
     placed = np.empty((q, 2), np.float32)
@@ -154,20 +179,17 @@ def place(chart: Map, links: Links, n_jobs: int | None = None) -> np.ndarray:
             weights,
             box=np.concatenate([low, high]),
             alpha=chart.alpha,
-            push=n / (CALM * chart.share * chart.Z),
+            push=n / (calm * chart.share * chart.Z),
             flat=chart.flat,
             placed=placed,
         )
         crew.run(lambda rows: settle(rows=rows), cut(q))
-    coordinates = placed.astype(np.float64)
-    far = is_far(chart, links)
-    coordinates[far] = _at_the_rim(chart, coordinates[far])
-    return coordinates
+    return placed.astype(np.float64)
 
 
 def is_far(chart: Map, links: Links) -> np.ndarray:
     """Say which new samples (q,) are far from every training sample."""
-    return links.lengths.min(axis=1) > chart.reach
+    return array_namespace(links.lengths).min(links.lengths, axis=1) > chart.reach
 
 
 def warn_of_far(samples: np.ndarray) -> None:
@@ -181,7 +203,8 @@ def warn_of_far(samples: np.ndarray) -> None:
         )
 
 
-def _at_the_rim(chart: Map, places: np.ndarray) -> np.ndarray:
+@on_any_device
+def _at_the_rim(places: np.ndarray, chart: Map) -> np.ndarray:
     """Move places outwards, beyond all training samples."""
     size = np.linalg.norm(places, axis=1, keepdims=True)
     outwards = np.where(size > 1e-6, places / np.maximum(size, 1e-6), [1.0, 0.0])

@@ -12,31 +12,21 @@ import numpy as np
 from scipy import fft
 
 from ...backends.native.field import Grid, gather, push_by_pairs, spread
+from ...backends.nodes import (
+    LEAST_Z,
+    MOST_NODES,
+    OUTSIDE,
+    SPACINGS,
+    choose_spacing,
+    node_count,
+)
 from .parts import Crew, cut
 
 EXACT_LIMIT = 1000
 """Up to this many samples all pairs are summed."""
 
-SPACINGS = (0.075, 0.15, 0.3, 0.6)
-"""Distances of nodes. The finest is taken with which samples span at most `FINE_NODES`
-nodes, else the coarsest; at .6 the repulsion of a map is good to a few per cent."""
-
-FINE_NODES = 64
-
-MOST_NODES = 2040
-"""Nodes along an axis at most; beyond, their distance grows."""
-
-MARGIN = 4
-"""Nodes beyond the samples on each side."""
-
 GRIDS = 4
 """Grids that slices of samples are spread on, to be added in order."""
-
-OUTSIDE = 64
-"""Far samples at most that are summed pair by pair: the grid stays fine for others."""
-
-LEAST_Z = 1e-6
-"""Least Z: rounding may leave nothing of it where all samples are far apart."""
 
 
 class Field:
@@ -68,8 +58,8 @@ class Field:
     def compute(self, Y: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
         """Compute φ of samples Y (n, 2) that lie in the box from low to high."""
         spans = np.asarray(high, float) - low
-        spacing = self._choose_spacing(float(spans.max()))
-        rows, columns = (_node_count(span / spacing) for span in spans)
+        spacing = choose_spacing(float(spans.max()), self._spacings)
+        rows, columns = (node_count(span / spacing) for span in spans)
         if self._shape != (rows, columns, spacing):
             self._prepare(rows, columns, spacing)
         middle = (np.asarray(high, float) + low) / 2
@@ -88,11 +78,6 @@ class Field:
             mass += other
         self.values = self._convolve(mass)
         self.grid = on_masses._replace(stride=self.values.shape[1])
-
-    def _choose_spacing(self, span: float) -> float:
-        coarsest = max(self._spacings[-1], span / MOST_NODES)
-        fine = (s for s in self._spacings if span <= FINE_NODES * s)
-        return next(fine, coarsest)
 
     def _prepare(self, rows: int, columns: int, spacing: float) -> None:
         """Transform the kernel for a grid of this size."""
@@ -131,13 +116,6 @@ class Field:
             return gather(self.grid, Y, self.values, r, rows)
 
         return sum(self._crew.run(look, slices))
-
-
-def _node_count(steps: float) -> int:
-    """Return nodes for a span: few different numbers, as each needs a new kernel."""
-    needed = int(np.ceil(steps)) + 1 + 2 * MARGIN
-    unit = max(16, 2 ** int(np.log2(needed)) // 8)
-    return max(32, -(-needed // unit) * unit)
 
 
 class Repulsion:

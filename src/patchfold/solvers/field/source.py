@@ -7,13 +7,12 @@ how new samples are linked.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...backends.distances import squared_distances
+from ...backends.backend import on_any_device
 from ...backends.native.graph import reorder
 from ...dissimilarity.table import compare_pairs, describe_patches, get_dissimilarity
 from ...graph.precomputed import edges_from_matrix, links_from_matrix
@@ -21,7 +20,13 @@ from ...graph.weights import pairs_from_directed
 from ...neighbors.choice import choose_search, find_neighbors, find_query_neighbors
 from ...patches.fitting import fit_neighborhoods, mean_variance
 from ...records import Links, Neighborhoods
-from .attraction import middle_pairs, mirrored_sum, rows_matrix
+from .attraction import (
+    Draws,
+    middle_of_samples,
+    middle_pairs,
+    mirrored_sum,
+    rows_matrix,
+)
 from .order import curve_order, hash_order, matrix_order
 from .start import graph_scores, matrix_scores, principal_axes
 
@@ -95,7 +100,7 @@ class SampleSource:
     def link(self, X: np.ndarray, n_jobs: int | None = None) -> Links:
         """Link new samples (q, m) to their nearest training samples."""
         if self.axes is not None:
-            X = _project(X, self.center, self.axes)
+            X = project(X, self.center, self.axes)
         settings = self.settings
         near = find_query_neighbors(
             X,
@@ -115,7 +120,7 @@ class SampleSource:
 
 
 def open_samples(
-    X: np.ndarray, settings: Settings, n_jobs: int | None = None
+    X: np.ndarray, settings: Settings, n_jobs: int | None = None, *, order: Any = None
 ) -> tuple[SampleSource, Setting]:
     """Put samples in order, and find and compare their neighbours.
 
@@ -127,17 +132,18 @@ def open_samples(
         How neighbours are found and compared.
     n_jobs : int or None
         Number of threads.
+    order : int array (n,) or None
+        Order of the samples, of a model that was stored; None finds one.
     """
-    order = hash_order(X)
-    X = X[order]
+    by_hash = hash_order(X)
+    X = X[by_hash]
     count = _axes_count(X, settings)
     principal = principal_axes(X, count or 2)
-    scores, center, axes = principal.start(), None, None
+    scores, center, axes = principal.shape, None, None
     if count:
-        X, center = principal.scores, principal.center
-        axes = np.ascontiguousarray(principal.axes)
-    along = curve_order(scores)
-    order, scores, X = order[along], scores[along], X[along]
+        X, center, axes = principal.scores, principal.center, principal.axes
+    along = curve_order(scores) if order is None else np.argsort(by_hash)[order]
+    order, scores, X = by_hash[along], scores[along], X[along]
     k = settings.n_neighbors
     search = choose_search(settings.neighbors_algorithm, X, k, n_jobs=n_jobs)
     near = find_neighbors(X, k, algorithm=search, n_jobs=n_jobs)
@@ -145,9 +151,8 @@ def open_samples(
     if get_dissimilarity(settings.dissimilarity).needs_gaussians:
         described = _describe(X, X, near, settings, n_jobs)
         lengths = _compare_neighbors(described, near, settings, n_jobs)
-    gaps = partial(squared_distances, X, X, n_jobs=n_jobs)
-    links = Links(near.indices, lengths)
-    setting = Setting(order, scores, links, middle_pairs(X.shape[0], gaps))
+    middle = middle_of_samples(X, Draws(X.shape[0]), n_jobs)
+    setting = Setting(order, scores, Links(near.indices, lengths), middle)
     return SampleSource(X, center, axes, search, described, settings), setting
 
 
@@ -162,7 +167,8 @@ def _axes_count(X: np.ndarray, settings: Settings) -> int:
     return int(settings.reduce)
 
 
-def _project(X: np.ndarray, center: Any, axes: np.ndarray) -> np.ndarray:
+@on_any_device
+def project(X: np.ndarray, center: Any, axes: np.ndarray) -> np.ndarray:
     """Return coordinates of samples along axes, the same bits in any batch."""
     found = np.empty((X.shape[0], axes.shape[1]))
     for start in range(0, X.shape[0], PROJECTED):
@@ -291,6 +297,7 @@ def _closeness(edges: sp.csr_array) -> sp.csr_array:
     )
 
 
+@on_any_device
 def graph_of(setting: Setting) -> sp.csr_array:
     """Return the dissimilarity of every edge, in the order of the input.
 

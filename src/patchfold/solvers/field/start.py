@@ -15,6 +15,8 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from ...backends.backend import on_any_device
+
 SIZE = 0.01
 """Standard deviation of the first coordinate of a start."""
 
@@ -39,21 +41,14 @@ class Principal(NamedTuple):
         Axes, the one of most variance first.
     scores : array (n, k)
         Coordinates along the axes, from the centre, of samples as they are.
-    pull : array (n,)
-        Factor by which samples are pulled in; 1 for most.
+    shape : array (n, 2)
+        What a start looks like: two scores, pulled in; 0 where there is one only.
     """
 
     center: np.ndarray
     axes: np.ndarray
     scores: np.ndarray
-    pull: np.ndarray
-
-    def start(self) -> np.ndarray:
-        """Return what a start looks like, (n, 2): two scores, pulled in."""
-        shape = np.zeros((self.scores.shape[0], 2))
-        first = self.scores[:, :2]
-        shape[:, : first.shape[1]] = first * self.pull[:, None]
-        return shape
+    shape: np.ndarray
 
 
 def principal_axes(X: np.ndarray, n_axes: int) -> Principal:
@@ -71,30 +66,42 @@ def principal_axes(X: np.ndarray, n_axes: int) -> Principal:
     Principal
         Signs of the first two axes follow `orientation`.
     """
-    size = np.abs(X).max() or 1.0
-    if not 1e-100 < size < 1e100:  # squares of samples would be no numbers
-        found = principal_axes(X / size, n_axes)
-        return found._replace(center=size * found.center, scores=size * found.scores)
+    size = float(abs(X).max()) or 1.0
+    if 1e-100 < size < 1e100:
+        return Principal(*find_axes(X, n_axes, FAR))
+    center, axes, *scores = find_axes(X / size, n_axes, FAR)  # squares are numbers
+    return Principal(size * center, axes, *(size * part for part in scores))
+
+
+@on_any_device
+def find_axes(X: np.ndarray, n_axes: int, far: float) -> tuple[np.ndarray, ...]:
+    """Return what `Principal` has, in this order.
+
+    Samples farther than `far` median distances from the centre are pulled in.
+    """
     center = X.mean(axis=0)
     for _ in range(30):  # each round takes most of what outliers have moved it
         away = X - center
         r = np.sqrt(np.einsum("ij,ij->i", away, away))
         median = float(np.median(r))
-        limit = FAR * median if median > 0 else np.inf
+        limit = far * median if median > 0 else np.inf
         pull = np.where(r > limit, limit / np.maximum(r, 1e-300), 1.0)
         moved = pull @ away / X.shape[0]
         if np.linalg.norm(moved) <= 1e-6 * median:
             break
         center = center + moved
-    far = pull < 1
-    kept = away[far]
-    away[far] *= pull[far, None]
+    pulled = pull < 1
+    kept = away[pulled]
+    away[pulled] *= pull[pulled, None]
     axes = _leading_axes(away, min(n_axes, *X.shape))
-    away[far] = kept
+    away[pulled] = kept
     scores = away @ axes
     signs = np.ones(axes.shape[1])
     signs[:2] = orientation(scores[:, :2] * pull[:, None])
-    return Principal(center, axes * signs, scores * signs, pull)
+    scores *= signs
+    shape = np.zeros((X.shape[0], 2))
+    shape[:, : min(2, scores.shape[1])] = scores[:, :2] * pull[:, None]
+    return center, np.ascontiguousarray(axes * signs), scores, shape
 
 
 def _leading_axes(C: np.ndarray, k: int) -> np.ndarray:
@@ -161,6 +168,7 @@ def graph_scores(weights: Any) -> np.ndarray:
     return scores * orientation(scores)
 
 
+@on_any_device
 def make_start(scores: np.ndarray, n_components: int) -> np.ndarray:
     """Return start coordinates (n, 2), float32, of the shape of scores (n, k).
 

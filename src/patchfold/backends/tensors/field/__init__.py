@@ -1,0 +1,1 @@
+"""The parts of CauchyMap for tensors on a device."""
