@@ -214,6 +214,11 @@ class PatchLLE(PatchEmbedding):
         ),
     }
 
+    _later_parameters: ClassVar[dict[str, Any]] = {
+        **PatchEmbedding._later_parameters,
+        "n_landmarks": None,
+    }
+
     def __init__(
         self,
         n_components: int = 2,

@@ -7,6 +7,7 @@ import pytest
 import skops.io
 
 import patchfold as pf
+from patchfold.tables.models.saving import load_model, save_model
 
 MODELS = {
     "isomap_kl": pf.isomap_kl,
@@ -45,3 +46,17 @@ def test_a_copy_places_samples_with_the_same_bits(fitted, wine, copy):
     restored = copy(fitted)
     np.testing.assert_array_equal(restored.embedding_, fitted.embedding_)
     np.testing.assert_array_equal(restored.transform(X), fitted.transform(X))
+
+
+def test_a_file_from_before_a_parameter_was_added_is_read(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = pf.PatchLLE(n_neighbors=8).fit(X[:50])
+    with monkeypatch.context() as before:
+        rules = {k: v for k, v in model._parameter_rules.items() if k != "n_landmarks"}
+        before.setattr(pf.PatchLLE, "_parameter_rules", rules)
+        before.setattr(pf.PatchLLE, "_later_parameters", {})
+        before.delattr(model, "n_landmarks")
+        save_model(model, tmp_path / "old.skops")
+    loaded = load_model(tmp_path / "old.skops")
+    assert loaded.n_landmarks is None
+    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))

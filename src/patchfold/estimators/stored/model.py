@@ -58,6 +58,8 @@ class StoredModel:
     _parameter_rules: ClassVar[dict[str, Any]]
     _fitted_rules: ClassVar[dict[str, FittedRule]]
     _made_again: ClassVar[frozenset[str]]
+    _later_parameters: ClassVar[dict[str, Any]] = {"verbose": False}
+    """Parameters that files of older versions lack, and what those versions did."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes; for a file, packed. Copies and pickles have all."""
@@ -79,7 +81,8 @@ class StoredModel:
                 f"{', '.join(sorted(unknown))}. Delete them first."
             )
         packed = pack_state(self._fitted_rules, NUMPY.bring(fitted))
-        parameters = {key: state[key] for key in self._parameter_rules if key in state}
+        known = self._later_parameters | state
+        parameters = {key: known[key] for key in self._parameter_rules}
         if callable(parameters.get("verbose")):
             parameters["verbose"] = False  # no file holds a function
         return {**parameters, FITTED: packed}
@@ -111,6 +114,8 @@ class StoredModel:
         packed = state.pop(FITTED, None)
         if not isinstance(packed, dict):
             raise FittedError("its fitted attributes are missing")
+        for name in self._later_parameters.keys() & self._parameter_rules.keys():
+            state.setdefault(name, self._later_parameters[name])
         self._check_stored_parameters()
         n_components = getattr(self, "n_components", None)
         sizes: Sizes = {} if n_components is None else {"components": n_components}
@@ -119,8 +124,6 @@ class StoredModel:
 
     def _check_stored_parameters(self) -> None:
         state, rules = vars(self), self._parameter_rules
-        if "verbose" in rules:
-            state.setdefault("verbose", False)  # older files do not have it
         wrong = sorted(state.keys() ^ rules.keys())
         if wrong:
             raise FittedError(f"parameters are missing or unknown: {', '.join(wrong)}")
