@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import patchfold as pf
 from patchfold.exceptions import DisconnectedGraphWarning, VanishingWeightsWarning
 from patchfold.graph import connectivity
-from patchfold.graph.connectivity import closed_components, weak_components
+from patchfold.graph.connectivity import closed_components
 from patchfold.graph.paths import geodesics
 from patchfold.graph.weights import (
     complete_graph,
@@ -153,8 +153,8 @@ over_hand_written = pytest.mark.parametrize(
 
 @over_hand_written
 def test_weak_components_are_those_of_the_undirected_graph(text, n, weak, closed):
-    found = weak_components(relation(text, n))
-    count, labels = found.count, found.labels
+    pairs = relation(text, n)
+    count, labels = find_pieces(n, pairs.source, pairs.target)
     assert count == len(weak)
     assert groups(labels) == set(map(frozenset, weak))
 
@@ -170,7 +170,7 @@ def test_closed_groups_are_those_no_neighbour_leaves(text, n, weak, closed):
 
 def test_a_sample_without_neighbours_is_a_component():
     pairs = relation("0>1 1>0", 3)
-    assert weak_components(pairs).count == 2
+    assert find_pieces(pairs.n_samples, pairs.source, pairs.target)[0] == 2
     assert groups(closed_components(pairs).labels) == {
         frozenset({0, 1}),
         frozenset({2}),
@@ -425,7 +425,8 @@ def bridge():
 def test_closed_groups_are_joined_though_the_graph_is_connected():
     X = bridge()
     pairs = edges_of(find_neighbors(X, 2).indices)
-    assert (weak_components(pairs).count, closed_components(pairs).count) == (1, 2)
+    assert find_pieces(pairs.n_samples, pairs.source, pairs.target)[0] == 1
+    assert closed_components(pairs).count == 2
     with pytest.warns(
         DisconnectedGraphWarning,
         match=re.escape(

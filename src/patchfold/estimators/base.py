@@ -22,8 +22,9 @@ from ..backends.arrays import Array, array_namespace
 from ..backends.backend import Backend, backend_for
 from ..backends.progress import report
 from ..backends.threads import begin_stage, untold_stages
-from ..graph.connectivity import Components, join_components, weak_components
+from ..graph.connectivity import join_components
 from ..graph.labels import get_label_rule
+from ..graph.weights import Components, find_pieces
 from ..neighbors.choice import resolve_n_neighbors
 from ..records import EdgeList, Pairs
 from .links import Fitted
@@ -109,12 +110,15 @@ class PatchEmbedding(
 
     def _join(self, pairs: Pairs, source: Source) -> tuple[Pairs, int]:
         """Add edges until the graph is as connected as the embedding needs it."""
-        weak = weak_components(pairs)
+        pieces = find_pieces(pairs.n_samples, pairs.source, pairs.target)
+        parts = self._components(pairs, Components(*pieces))
+        if parts.count == 1:
+            return pairs, pieces[0]
         rule = self.label_rule
         removes = rule is not None and get_label_rule(rule).removes_edges
         joined = join_components(
             pairs,
-            self._components(pairs, weak),
+            parts,
             source.X,
             n_neighbors=source.n_neighbors,
             radius=self.radius,
@@ -122,7 +126,7 @@ class PatchEmbedding(
             precomputed=is_precomputed(self),
             n_jobs=self.n_jobs,
         )
-        return joined, weak.count
+        return joined, pieces[0]
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Embed the samples of X and return their coordinates.

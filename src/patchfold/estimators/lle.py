@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 from ..backends.arrays import Array, array_namespace
 from ..backends.backend import backend_for, on_any_device
-from ..graph.connectivity import Components, closed_components
+from ..graph.connectivity import closed_components
 from ..graph.labels import get_label_rule
+from ..graph.weights import Components
 from ..records import EdgeList, Links, Pairs
 from ..solvers.landmarks import landmark_embedding
 from ..solvers.reconstruction import (

@@ -6,7 +6,6 @@ the closest pair of every two of them, as scikit-learn's Isomap does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,22 +20,7 @@ from ..backends.threads import map_blocks
 from ..exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from ..neighbors.radius import name_rows
 from ..records import Pairs
-from .weights import find_pieces, pairs_from_directed
-
-
-@dataclass(frozen=True)
-class Components:
-    """Pieces of a graph: how many, which sample is in which, and what to call them."""
-
-    count: int
-    labels: np.ndarray
-    name: str
-
-
-def weak_components(pairs: Pairs) -> Components:
-    """Find the connected components."""
-    count, labels = find_pieces(pairs.n_samples, pairs.source, pairs.target)
-    return Components(count, labels, "connected components")
+from .weights import Components, pairs_from_directed
 
 
 @on_any_device

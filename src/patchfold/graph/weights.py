@@ -10,6 +10,7 @@ Conventions, stated here only:
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,15 @@ def find_pieces(n: int, source: Array, target: Array) -> tuple[int, Array]:
     return connected_components(graph, directed=False)
 
 
+@dataclass(frozen=True)
+class Components:
+    """Pieces of a graph: how many, which sample is in which, and what to call them."""
+
+    count: int
+    labels: Array
+    name: str = "connected components"
+
+
 def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[Array, float]:
     """Return exp(-d²/t) for every edge, and warn if the weights fall apart.
 
@@ -126,14 +136,12 @@ def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[Array, float]:
 
 
 def resolve_width(kernel_width: float | str, lengths: Array) -> float:
-    """Return the t that `kernel_width` stands for; "auto" is the median of d²."""
-    if kernel_width == "auto":
-        return median_square(lengths)
-    return float(kernel_width)
+    """Return the t that `kernel_width` stands for.
 
-
-def median_square(lengths: Array) -> float:
-    """Return the median of d², of those above 0 if it is 0, and 1 if all are."""
+    "auto" is the median of d², of those above 0 if it is 0, and 1 if all are.
+    """
+    if kernel_width != "auto":
+        return float(kernel_width)
     squared = lengths**2
     middle = median(squared)
     if middle == 0 and (squared > 0).any():

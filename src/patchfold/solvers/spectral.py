@@ -136,21 +136,21 @@ def _without_traces(matrix: Any) -> tuple[Any, float]:
     Products of the smallest numbers take a processor a hundred times as long. The size
     is the largest sum of the magnitudes in a row.
     """
-    matrix = matrix.tocsr() if sp.issparse(matrix) else matrix
-    entries = matrix.data if sp.issparse(matrix) else matrix
-    magnitude = np.abs(entries)
-    every = magnitude if entries is matrix else _with_entries(matrix, magnitude)
-    size = float(every.sum(axis=1).max()) or 1.0
-    trace = magnitude < TRACE * size
-    trace &= magnitude > 0
+    if not sp.issparse(matrix):
+        entries = sums = np.abs(matrix)
+    else:
+        matrix = matrix.tocsr()
+        places, entries = (matrix.indices, matrix.indptr), np.abs(matrix.data)
+        sums = sp.csr_array((entries, *places), shape=matrix.shape)
+    size = float(sums.sum(axis=1).max()) or 1.0
+    trace = entries < TRACE * size
+    trace &= entries > 0
     if not trace.any():
         return matrix, size
-    data = np.where(trace, 0.0, entries)
-    return (data if entries is matrix else _with_entries(matrix, data)), size
-
-
-def _with_entries(matrix: sp.csr_array, data: np.ndarray) -> sp.csr_array:
-    return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    if not sp.issparse(matrix):
+        return np.where(trace, 0.0, matrix), size
+    data = np.where(trace, 0.0, matrix.data)
+    return sp.csr_array((data, *places), shape=matrix.shape), size
 
 
 def _solve_dense(
