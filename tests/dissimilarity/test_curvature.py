@@ -11,8 +11,8 @@ from helpers.comparing import edges_of
 from scipy.sparse.csgraph import connected_components
 
 import patchfold as pf
+from patchfold.backends.distances import nearest_first
 from patchfold.backends.native import graph as native_graph
-from patchfold.backends.ranking import nearest_first
 from patchfold.dissimilarity import table
 from patchfold.dissimilarity.curvature import (
     Directions,

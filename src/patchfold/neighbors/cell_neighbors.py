@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..backends.distances import squared_distances_to
-from ..backends.ranking import first_of_each_row
+from ..backends.distances import first_of_each_row, squared_distances_to
 from ..records import Neighborhoods
 from .cell_search import Candidates, Cells, search_near
 from .exact import MANY, SPARE, search_all

@@ -21,8 +21,7 @@ from sklearn.base import clone
 
 from ..backends.arrays import Array
 from ..backends.backend import on_any_device
-from ..backends.distances import squared_distances
-from ..backends.ranking import first_of_each_row, in_rows
+from ..backends.distances import first_of_each_row, in_rows, squared_distances
 from ..exceptions import NeighborCountWarning, warn
 from ..records import Neighborhoods
 from .cell_building import build_cells

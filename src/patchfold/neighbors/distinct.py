@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..backends.ranking import first_of_each_row, in_rows, tie_keys
+from ..backends.distances import first_of_each_row, in_rows, tie_keys
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from ..backends.distances import Products, squared_distances_to
+from ..backends.distances import (
+    TIE_BITS,
+    Products,
+    first_of_each_row,
+    in_rows,
+    nearest_first,
+    squared_distances_to,
+)
 from ..backends.native.loops import is_compiled
 from ..backends.native.neighbors import all_squared_gaps
-from ..backends.ranking import TIE_BITS, first_of_each_row, in_rows, nearest_first
 from ..backends.threads import map_blocks
 from ..records import Neighborhoods
 from .comparing import Finder, are_small_integers, by_loops, compare_all, group_in_order

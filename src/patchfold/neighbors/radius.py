@@ -11,9 +11,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from ..backends.distances import Products
+from ..backends.distances import TIE_BITS, Products, in_rows, nearest_first
 from ..backends.memory import BYTES_PER_EDGE, require_memory
-from ..backends.ranking import TIE_BITS, in_rows, nearest_first
 from ..backends.threads import map_blocks
 from ..exceptions import IsolatedSampleWarning, warn
 from ..records import Neighborhoods, pointer_of

@@ -8,11 +8,11 @@ import scipy.sparse as sp
 from helpers.loops import needs_loops
 
 import patchfold as pf
+from patchfold.backends.distances import nearest_first
 from patchfold.backends.native import eigenvectors as native_vectors
 from patchfold.backends.native import graph as native_graph
 from patchfold.backends.native import neighbors as native_neighbors
 from patchfold.backends.native import patches as native_patches
-from patchfold.backends.ranking import nearest_first
 from patchfold.dissimilarity.curvature import (
     NEAR,
     compare_directions,

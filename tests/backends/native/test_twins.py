@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from helpers.loops import needs_loops
 
 import patchfold
+from patchfold.backends.distances import nearest_first
 from patchfold.backends.native import eigenvectors, field, graph, loops, neighbors
-from patchfold.backends.ranking import nearest_first
 from patchfold.dissimilarity.curvature import describe_directions
 from patchfold.dissimilarity.kl import describe_kl
 from patchfold.dissimilarity.table import compare_pairs, get_dissimilarity

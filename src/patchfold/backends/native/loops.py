@@ -34,7 +34,7 @@ if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
 TWINS = {
     "squared_gaps": "backends.native.neighbors.squared_gaps",
     "all_squared_gaps": "backends.native.neighbors.all_squared_gaps",
-    "keys_of_rows": "backends.ranking.tie_keys",
+    "keys_of_rows": "backends.distances.tie_keys",
     "read_keys": "backends.native.neighbors.read_keys",
     "search_cells": "backends.native.neighbors.search_cells",
     "moments_of_patches": "patches.fitting.fit_patches",

@@ -222,7 +222,7 @@ def all_squared_gaps(queries: np.ndarray, X: np.ndarray) -> np.ndarray:
 
 
 def keys_of_rows(numbers: np.ndarray, dropped: int, bits: int) -> np.ndarray | None:
-    """Return `ranking.tie_keys` of numbers >= 0, each with its place in the row below.
+    """Return `tie_keys` of numbers >= 0, each with its place in the row below.
 
     Keys lose their last `dropped` binary digits, places take `bits`. None if arrays
     must do it.
