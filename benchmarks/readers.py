@@ -35,7 +35,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from helpers.wild_tables import differs, wild_tables  # noqa: E402
 
-LIMIT = 120
+LIMIT = 60
 """Seconds that a reader may take for a large table."""
 
 
@@ -210,8 +210,12 @@ def race(names: list[str], n_rows: int, n_columns: int, repeats: int) -> None:
         best = {name: [float("inf")] * 3 for name in names}
         for _ in range(repeats):
             for name in names:
-                found = (*measure(name, large, small), measure(name, wide, small)[0])
-                best[name] = [min(pair) for pair in zip(found, best[name], strict=True)]
+                seconds, peak = measure(name, large, small)
+                across = best[name][2]
+                if across == across:  # one that took too long is not tried again
+                    across = measure(name, wide, small)[0]
+                found = zip((seconds, peak, across), best[name], strict=True)
+                best[name] = [float(np.minimum(*pair)) for pair in found]
         head = f"{n_rows:,} x 20, s | of pandas, engine pyarrow | peak, frames"
         print(f"\n| reader | {head} | 3 x {n_columns:,}, s |")
         print("| --- | --- | --- | --- | --- |")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .backends.version import __version__
 
 if TYPE_CHECKING:
-    from . import cluster, datasets, exceptions, metrics, plotting
+    from . import cluster, datasets, exceptions, metrics, plotting, tables
     from .backends.environment import show_versions
     from .comparison import Comparison, compare
     from .estimators import (
@@ -55,6 +55,7 @@ __all__ = [
     "save_model",
     "select_n_neighbors",
     "show_versions",
+    "tables",
 ]
 
 _MODULES = {
@@ -86,7 +87,7 @@ def __getattr__(name: str) -> Any:
     --help` needs neither.
     """
     value: Any
-    if name in ("cluster", "datasets", "exceptions", "metrics", "plotting"):
+    if name in ("cluster", "datasets", "exceptions", "metrics", "plotting", "tables"):
         value = import_module(f".{name}", __name__)
     else:
         path = next((path for path, names in _MODULES.items() if name in names), None)

@@ -26,8 +26,10 @@ INTRODUCTION = """# Bad input of the commands
 What the commands do with tables and options that are broken or unusual. "works" is
 checked: exit status 0, every coordinate and score a finite number. "error" is exit
 status 2, one line that begins with `patchfold:` and has the words in the last column,
-and no file written. `reproduce` goes on where one set fails: "record" is a line of
-`results.csv` that says so, and a word on the terminal. The tests try every cell, and
+and no file written. Where several things must be decided about columns, each has a
+line, and the last line is a command that decides them all. `reproduce` goes on where
+one set fails: "record" is a line of `results.csv` that says so, and a word on the
+terminal. The tests try every cell, and
 write this page from the same tables.
 """
 
@@ -97,10 +99,14 @@ def run(fitted, tmp_path, monkeypatch):
 
 
 def check_refusal(status, said, out, words):
-    """Look for one line, and nothing written."""
+    """Look for one line, or a list of what must be decided, and nothing written."""
     assert status == 2
     assert said.startswith("patchfold: ")
-    assert len(said.splitlines()) == 1
+    first, *rest = said.splitlines()
+    if rest:
+        assert first.endswith("things about the columns must be decided:")
+        assert rest[-2].startswith("Decide all")
+        assert rest[-1].startswith("  patchfold ")
     for word in words:
         assert word in said
     # An error of the linear algebra below, or of scikit-learn's, is no answer.

@@ -1,6 +1,7 @@
 """`patchfold embed` and `compare`: from files to files, in plain words and as JSON."""
 
 import json
+import shlex
 import subprocess
 import sys
 
@@ -170,6 +171,62 @@ class TestEmbed:
         assert done.exit_code == 0, done.output
         assert "15 missing cells filled in" in done.output
         assert np.isfinite(np.load(out)).all()
+
+
+class TestDecisions:
+    @pytest.fixture
+    def messy(self, tmp_path):
+        iris = load_iris(as_frame=True)
+        frame = iris.data.iloc[::3].set_axis(["a", "b", "c", "d, e"], axis=1)
+        frame = frame.reset_index(drop=True).assign(
+            name=[f"plant {i}" for i in range(50)],
+            day=[f"{1 + i % 28:02}/01/2020" for i in range(50)],
+            age=["18-24", "25-34"] * 25,
+        )
+        frame.loc[3, "a"] = np.nan
+        frame["b"] = frame["b"].astype(str)
+        frame.loc[5, "b"] = "lost, sorry"
+        path = tmp_path / "messy.csv"
+        frame.to_csv(path, sep=";")
+        return path
+
+    @pytest.mark.parametrize("command", ["embed", "compare"])
+    def test_the_suggested_command_works_as_printed(self, messy, tmp_path, command):
+        out = tmp_path / ("e.csv" if command == "embed" else "report")
+        words = [command, str(messy), f"--out={out}", "--drop", '"d, e"']
+        if command == "compare":
+            words += ["--methods=pca", "--no-sweep"]
+        done = run(*words)
+        assert done.exit_code == 2
+        *problems, head, suggested = done.output.splitlines()
+        assert head == "Decide all, for example, with:"
+        assert len(problems) == 1 + 5
+        assert not out.exists()
+        first, *again = shlex.split(suggested)
+        assert first == "patchfold"
+        done = run(*again)
+        assert done.exit_code == 0, done.output
+        automatic = run(*words, "--auto")
+        assert automatic.exit_code == 0, automatic.output
+        assert automatic.output.lower().count("decided: ") == 5
+
+    def test_what_was_read_and_decided_is_told(self, messy, tmp_path):
+        done = run("embed", messy, f"--out={tmp_path / 'e.csv'}", "--auto", "--json")
+        assert done.exit_code == 0, done.output
+        record = json.loads(done.stdout)
+        assert "1 date as days, scaled" in record["columns"]
+        assert "day: dates: day, month, year" in record["notes"]
+        assert (
+            "decided: name names the samples: it has 50 different texts in 50 rows"
+            in (record["notes"])
+        )
+        assert "name" in pd.read_csv(tmp_path / "e.csv").columns
+
+    def test_a_table_may_be_piped_in(self, messy, tmp_path):
+        words = ["embed", "-", f"--out={tmp_path / 'e.csv'}", "--auto"]
+        done = CliRunner().invoke(app, words, input=messy.read_bytes())
+        assert done.exit_code == 0, done.output
+        assert len(pd.read_csv(tmp_path / "e.csv")) == 50
 
 
 class TestCompare:

@@ -128,25 +128,36 @@ TABLES = [
         MISSING,
         {"view": NO_COORDINATE, "view --data": WORKS, "reproduce": WORKS},
     ),
-    Table("infinity in a cell", _cell("-inf"), INFINITE, {"reproduce": NO_MAGNITUDE}),
+    Table(
+        "infinity in a cell",
+        _cell("-inf"),
+        INFINITE,
+        {"view --data": WORKS, "reproduce": NO_MAGNITUDE},
+    ),
     # Newer versions of pandas take it for infinity, older ones for a word.
     Table(
         "1e400 in a cell",
         _cell("1e400"),
         ("column 'b'",),
-        {"reproduce": NO_MAGNITUDE},
+        {"view --data": WORKS, "reproduce": NO_MAGNITUDE},
     ),
     Table(
         "a complex number in a cell",
         _cell("1+2j"),
         MIXED,
-        {**_for(("view", "embed --from"), *NO_NUMBERS), "reproduce": WORKS},
+        {
+            **_for(("view", "embed --from"), *NO_NUMBERS),
+            **_for(("view --data", "reproduce")),
+        },
     ),
     Table(
         "a word among numbers",
         _cell("many"),
         MIXED,
-        {**_for(("view", "embed --from"), *NO_NUMBERS), "reproduce": WORKS},
+        {
+            **_for(("view", "embed --from"), *NO_NUMBERS),
+            **_for(("view --data", "reproduce")),
+        },
     ),
     Table(
         "a column of words",
@@ -166,13 +177,34 @@ TABLES = [
         "a text of its own in each row",
         PLAIN.assign(b=[f"plant {i}" for i in range(N)]),
         TEXT,
-        {**_for(("view", "embed --from"), *NO_NUMBERS), "reproduce": WORKS},
+        {
+            **_for(("view", "embed --from"), *NO_NUMBERS),
+            **_for(("view --data", "reproduce")),
+        },
     ),
     Table(
         "dates",
         PLAIN.assign(b=[f"2026-01-{1 + i % 28:02d}" for i in range(N)]),
-        TEXT,
-        {**_for(("view", "embed --from"), *NO_NUMBERS), "reproduce": WORKS},
+    ),
+    Table(
+        "a row counter",
+        PLAIN.assign(e=range(N))[[*FEATURES, "e", "target"]],
+        ("column 'e' counts the rows", "--drop e", "--keep e"),
+        _for(("embed --from", "view", "view --data", "reproduce")),
+    ),
+    Table(
+        "an index, an identifier and a gap",
+        _cell(None)
+        .reset_index()
+        .assign(name=[f"plant {i}" for i in range(N)], target=PLAIN["target"])[
+            ["index", "name", *FEATURES, "target"]
+        ],
+        ("3 things", "'index' counts", "--drop index --id name --impute median"),
+        {
+            "embed --from": MISSING,
+            "view": NO_COORDINATE,
+            **_for(("view --data", "reproduce")),
+        },
     ),
     Table("an empty file", "", ("it is empty",), {"reproduce": NEEDS_ROWS}),
     Table(
@@ -239,7 +271,7 @@ TABLES = [
         "values near the largest",
         _numbers(lambda numbers: numbers * 2e307),
         ("column 'a'", "1.54e+308", "another unit", "--drop"),
-        {"reproduce": NO_MAGNITUDE},
+        {"view --data": NOTHING, "reproduce": NO_MAGNITUDE},
     ),
     Table(
         "values near the smallest",
@@ -248,6 +280,7 @@ TABLES = [
         {
             "embed --from": WORKS,
             "view": WORKS,
+            "view --data": NOTHING,
             "reproduce": ("X varies by 5.4e-300", "scale"),
         },
     ),
@@ -330,6 +363,11 @@ ARFF += PLAIN.to_csv(index=False, header=False)
 KINDS = [
     Table("semicolons", PLAIN.to_csv(index=False, sep=";")),
     Table("tabs", PLAIN.to_csv(index=False, sep="\t"), ending=".tsv"),
+    Table("decimal commas", PLAIN.to_csv(index=False, sep=";", decimal=",")),
+    Table(
+        "Windows-1252",
+        PLAIN.replace("setosa", "sétosa").to_csv(index=False).encode("cp1252"),
+    ),
     Table("a byte order mark", "\ufeff" + PLAIN.to_csv(index=False)),
     Table("ARFF", ARFF, ending=".arff"),
     Table("Parquet, categorical", FRAME, ending=".parquet"),
@@ -351,19 +389,18 @@ KINDS = [
     Table(
         "Parquet, dates",
         PLAIN.assign(b=pd.date_range("2026-01-01", periods=N)),
-        ("column 'b' has dates", "--drop b"),
         ending=".parquet",
     ),
     Table(
         "another ending",
         PLAIN.to_csv(index=False),
         ("the name must end in .csv",),
-        ending=".xlsx",
+        ending=".sav",
     ),
     Table(
-        "not UTF-8",
-        b"a,b,target\n1,2,\xe9\n3,4,y\n",
-        ("byte 15 is 0xe9", "UTF-8"),
+        "neither UTF-8 nor Windows-1252",
+        b"a,b,target\n1,2,\x81\n3,4,y\n",
+        ("byte 15 is 0x81", "UTF-8", "--encoding"),
     ),
 ]
 
@@ -418,6 +455,11 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--drop=a,b,c,d": NOTHING,
         "--drop=,": ("names are listed with commas", "','"),
         "--categories=hot": ("categories must be 'one-hot' or 'ordinal'", "'hot'"),
+        "--dates=dym": ("dates must be dmy or mdy or ymd", "'dym'"),
+        "--decimal=;": ("decimal must be", "';'"),
+        "--sep=ab": ("sep must be one character", "'ab'"),
+        "--encoding=utf-9": ("encoding 'utf-9' is not known",),
+        "--keep=zip": ("keep: there is no column 'zip'", "There are a"),
         "--impute=mean": ("impute must be None or 'median'", "'mean'"),
         "--out={out}/e.txt": ("--out must end in .csv, .parquet, .npy", "e.txt"),
         "--out={out}/no/e.csv": ("cannot write", "there is no folder"),

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from patchfold.cli import app
 from patchfold.tables import choose_columns, read_source, read_table
-from patchfold.tables.delimited import MAX_COLUMNS
+from patchfold.tables.dialect import MAX_COLUMNS
 
 CORPUS = Path(__file__).parents[1] / "helpers" / "corpus"
 
@@ -32,8 +32,9 @@ HOSTILE = {
     "blank.csv": ("\n\r\n\n", "it is empty"),
     "header.csv": ("a,b\n", "no rows"),
     "nul.csv": ("a,b\n1,\x002\n", "NUL bytes, so it is no text in UTF-8"),
-    "utf16.csv": ("a,b\n1,2\n".encode("utf-16"), "NUL bytes"),
-    "latin.csv": ("a,b\n1,é\n".encode("latin-1"), "byte 6 is 0xe9"),
+    "utf16.csv": ("a,b\n1,2\n".encode("utf-16-le"), "NUL bytes"),
+    "half16.csv": ("a,b\n1,2\n".encode("utf-16")[:-1], "no text in utf-16"),
+    "binary.csv": (b"a,b\n1,\x81\xff\n", "byte 6 is 0x81, so it is no text in UTF-8"),
     "gzip.csv": (gzip.compress(b"a,b\n1,2\n"), "no text in UTF-8"),
     "short.csv": ("a,b,c\n1,2,3\n4,5\n", "line 3 has 2 cells, and there are 3"),
     "long.csv": ("a,b\n1,2\n3,4,5\n", "line 3 has 3 cells"),
@@ -44,7 +45,8 @@ HOSTILE = {
     "open.csv": ('a,b\n"1,2\n3,4\n', "cannot be read"),
     "quotes.csv": ("a,b\n" + '"' * 1001, "cannot be read"),
     "name.csv": ("x" * 5000 + ",b\n1,2\n", "5,000 characters: is the first row a"),
-    "cell.csv": ('a,b\n"' + "x" * 200_000 + '",1\n', "field larger than field limit"),
+    "cell.csv": ('a,b\n"' + "x" * 200_000 + '",1\n', "two rows or more"),
+    "cells.csv": ("x" * 200_000, "a cell of more than 131,072 characters"),
     "wide.csv": (wide(1_000_000) + "1\n", "1,000,000 columns, and more than 100,000"),
     "pad.csv": (wide(MAX_COLUMNS) + "1\n" * 50_000, "line 2 has 1 cells"),
     "pad2.csv": (wide(90_000).strip() + "\r" + "1\r" * 50_000, "line 2 has 1 cells"),
@@ -59,7 +61,7 @@ HOSTILE = {
     "kind.arff": ("@attribute a relational\n@data\n", "as 'relational', which is"),
     "level.arff": ("@attribute a {b, b}\n@data\nb\n", "list of different levels"),
     "other.arff": ("@attribute a {b, c}\n@data\nb\nd\n", "line 4 has 'd' in 'a'"),
-    "number.arff": (HEAD + "@data\nx\n", "could not convert string to float"),
+    "number.arff": (HEAD + "@data\nx\n", "'x' in 'a', which is declared as a number"),
     "ragged.arff": (HEAD + "@attribute b real\n@data\n1,2\n3\n", "line 6 has 1 cells"),
     "remedy.arff": (HEAD + "@data\n% no row\n1,2\n", "quotes around a cell that"),
     "comma.arff": ("@attribute a string\n@data\n'x, y\n", "line 3 has 2 cells"),

@@ -49,8 +49,8 @@ def test_parts_and_blocks_are_the_table(table, part, block):
         frames += [frame_of(rows, contents.words) for rows in blocks]
     assert max(map(max, lengths)) <= block
     assert [sum(rows) for rows in lengths[:-1]] == [part] * (len(parts) - 1)
-    whole = read_parquet(table)[columns].astype({"kind": object})
-    joined = pd.concat([frame.astype({"kind": object}) for frame in frames])
+    whole = read_parquet(table)[0][columns].astype(object)
+    joined = pd.concat([frame.astype(object) for frame in frames])
     pd.testing.assert_frame_equal(joined.reset_index(drop=True), whole)
 
 

@@ -1,5 +1,6 @@
 """Tables: read from every kind of file, encoded, refused with what helps, written."""
 
+import pickle
 import time
 
 import numpy as np
@@ -7,8 +8,10 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+import patchfold as pf
 from patchfold.tables import (
     MissingValuesError,
+    UndecidedColumnsError,
     choose_columns,
     encode_classes,
     make_encoder,
@@ -18,6 +21,7 @@ from patchfold.tables import (
     write_table,
 )
 from patchfold.tables.encoding import describe_columns, summarize_columns
+from patchfold.tables.interpretation import Customs, interpret
 
 
 @pytest.fixture
@@ -145,8 +149,9 @@ class TestReading:
             "01 02 2020",
         ]
         assert table["a"].isna().tolist() == [False, False, True]
-        with pytest.raises(ValueError, match=r"column 'a' has dates; leave it out"):
-            choose_columns(table)
+        columns = choose_columns(table, impute="median", keep=["n"])
+        assert columns.dates == ("a",)
+        assert columns.features["a"].tolist()[:2] == [18292, 18293]  # days since 1970
 
     @pytest.mark.parametrize(
         ("form", "cell", "words"),
@@ -213,7 +218,7 @@ class TestReading:
     @pytest.mark.parametrize(
         ("name", "text", "words"),
         [
-            ("t.xlsx", "a", "must end in .csv"),
+            ("t.sav", "a", "must end in .csv"),
             ("t.csv", None, "does not exist"),
             ("t.csv", "", "cannot be read"),
             ("t.csv", "a,b\n", "no rows"),
@@ -282,15 +287,43 @@ class TestColumns:
     @pytest.mark.parametrize(
         ("cells", "words"),
         [
-            ([f"name {i}" for i in range(40)], r"--id extra\) or leave it out"),
-            (pd.date_range("2020-01-01", periods=40), "has dates"),
-            ([np.inf, *range(39)], "1 infinite cells"),
+            (
+                [f"name {i}" for i in range(40)],
+                r"'extra' has 40 different texts .*\(--id extra\); or leave it out",
+            ),
+            (
+                [f"free text of some length {i:09}" for i in range(40)],
+                "free text: leav",
+            ),
+            ([np.inf, *range(39)], "1 infinite cells: leave it out"),
+            (range(7, 47), "'extra' counts the rows: leave it out"),
         ],
     )
     def test_columns_of_no_use_are_refused_with_what_helps(self, cells, words):
-        table = pd.DataFrame({"size": range(40), "extra": cells})
-        with pytest.raises(ValueError, match=words):
+        table = pd.DataFrame({"size": [1, 3] * 20, "extra": cells})
+        with pytest.raises(UndecidedColumnsError, match=words):
             choose_columns(table)
+        assert choose_columns(table, drop=["extra"]).numbers == ("size",)
+
+    def test_whole_numbers_that_are_called_so_identify_samples(self):
+        numbers = np.random.default_rng(0).permutation(10**6)[:40]
+        table = pd.DataFrame({"size": [1, 3] * 20, "PassengerId": numbers})
+        with pytest.raises(UndecidedColumnsError, match="another whole number") as e:
+            choose_columns(table)
+        assert e.value.decisions == {"id": "PassengerId"}
+        columns = choose_columns(table.rename(columns={"PassengerId": "income"}))
+        assert columns.numbers == ("size", "income")
+        assert choose_columns(table, keep=["PassengerId"]).numbers[1] == "PassengerId"
+
+    def test_dates_and_durations_become_days(self):
+        day = pd.to_datetime([1, 2.5, 4], unit="D")
+        frame = pd.DataFrame({"day": day, "age": day - day[0], "size": [1.0, 2.0, 4.0]})
+        columns = choose_columns(frame)
+        assert columns.features["day"].tolist() == [1, 2.5, 4]
+        assert columns.features["age"].tolist() == [0, 1.5, 3]
+        assert summarize_columns(columns).startswith(
+            "2 numbers scaled; 1 date as days, scaled"
+        )
 
     def test_numbers_of_every_type_keep_their_place(self):
         frame = pd.DataFrame(
@@ -322,13 +355,11 @@ class TestColumns:
             ([0.0, 1e-160, 0.0], "'bad' varies by 1e-160 at most"),
         ],
     )
-    def test_the_first_of_the_columns_that_cannot_be_used_is_named(self, cells, words):
-        day = pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"])
-        frame = pd.DataFrame({"good": [1, 2, 3], "bad": cells, "day": day})
-        with pytest.raises(ValueError, match=words):
-            choose_columns(frame)
-        with pytest.raises(ValueError, match="'day' has dates"):
-            choose_columns(frame[["day", "bad"]])
+    def test_numbers_that_cannot_be_used_are_refused(self, cells, words):
+        frame = pd.DataFrame({"good": [1, 2, 3], "bad": cells})
+        with pytest.raises(UndecidedColumnsError, match=words) as error:
+            choose_columns(frame, keep=["bad"])
+        assert "--keep" not in str(error.value)
 
     def test_many_columns_take_little_time_each(self):
         cells = np.random.default_rng(0).normal(size=(3, 30_000))
@@ -339,6 +370,63 @@ class TestColumns:
         features, _ = match_columns(frame, encoder)
         assert time.process_time() - start < 8  # 1 now; 30 with an object a column
         np.testing.assert_array_equal(features, cells)
+
+
+class TestDecisions:
+    @pytest.fixture
+    def messy(self):
+        rng = np.random.default_rng(0)
+        return pd.DataFrame(
+            {
+                "Unnamed: 0": range(40),
+                "name": [f"n{i}" for i in range(40)],
+                "uid": [f"u{i}" for i in range(40)],
+                "age": ["18-24", "25-34"] * 20,
+                "size": ["lost", *map(str, range(100, 139))],
+                "width": [np.nan, *rng.normal(size=39)],
+                "hue": ["red", "blue"] * 20,
+            }
+        )
+
+    def test_all_problems_are_in_one_error_with_one_way_to_decide_them(self, messy):
+        found = interpret(messy)
+        with pytest.raises(UndecidedColumnsError) as error:
+            choose_columns(found.frame, doubts=found.doubts)
+        assert len(error.value.problems) == 6
+        assert error.value.decisions == {
+            "drop": ["Unnamed: 0", "uid", "age"],
+            "id": "name",
+            "missing": ["lost"],
+            "impute": "median",
+        }
+        assert "drop=['Unnamed: 0', 'uid', 'age'], id='name'" in str(error.value)
+        again = pickle.loads(pickle.dumps(error.value))
+        assert str(again) == str(error.value)
+        decisions = dict(error.value.decisions)
+        read = interpret(messy, Customs(missing=tuple(decisions.pop("missing"))))
+        decided = choose_columns(read.frame, doubts=read.doubts, **decisions)
+        itself = choose_columns(found.frame, doubts=found.doubts, auto=True)
+        pd.testing.assert_frame_equal(itself.features, decided.features)
+        assert itself.numbers == ("size", "width")
+        assert itself.impute == "median"
+        assert itself.ids.name == "name"
+        assert len(itself.decided) == 6
+
+    def test_they_are_described_as_a_data_frame(self, messy):
+        table = pf.tables.describe(messy, target="hue")
+        assert list(table.index) == list(messy.columns)
+        assert table.loc["age", "decision"] == "drop=['age']"
+        assert table.loc["width", "missing"] == 1
+        assert table.loc["width", "decision"] == "impute='median'"
+        assert table.loc["hue", "kind"] == "target"
+        settled = pf.tables.describe(messy, id="name", drop=["uid"], keep=["age"])
+        assert settled.loc["age", ["kind", "problem"]].tolist() == ["category", ""]
+        assert settled.loc[["name", "uid"], "kind"].tolist() == ["id", "left out"]
+
+    def test_classes_of_one_row_are_named(self, messy):
+        kinds = messy.assign(hue=["a", "b", *["c", "d"] * 19])
+        problem = pf.tables.describe(kinds, target="hue").loc["hue", "problem"]
+        assert problem == "2 classes of one row: a, b"
 
 
 class TestEncoding:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +17,9 @@ import typer
 Input = Annotated[
     str,
     typer.Argument(
-        metavar="INPUT", help="a CSV, Parquet or ARFF file, or a dataset's name"
+        metavar="INPUT",
+        help="a table (CSV, Parquet, Feather, ARFF, Excel), - for the standard input, "
+        "or a dataset's name",
     ),
 ]
 Target = Annotated[str, typer.Option(help="the column of the classes")]
@@ -32,6 +36,20 @@ Impute = Annotated[
     typer.Option(
         help="median: fill missing numbers with it, categories with the most frequent"
     ),
+]
+Sep = Annotated[str, typer.Option(help="between cells of text, if it is not found out")]
+Decimal = Annotated[str, typer.Option(help="decimal mark: a point or a comma")]
+Encoding = Annotated[str, typer.Option(help="of text, if it is not UTF-8")]
+Dates = Annotated[str, typer.Option(help="order in dates like 1/2/2020: dmy or mdy")]
+Missing = Annotated[
+    str, typer.Option(help="words for a missing cell, with commas, beside the usual")
+]
+Keep = Annotated[
+    str,
+    typer.Option(help="columns to use as they are, with commas, whatever they hold"),
+]
+Auto = Annotated[
+    bool, typer.Option("--auto", help="decide what must be decided, and say how")
 ]
 Cluster = Annotated[
     str,
@@ -52,6 +70,39 @@ def fail(message: str) -> typer.Exit:
     """Print one line and return the exit to raise: status 2."""
     typer.echo(f"patchfold: {printable(' '.join(message.split()))}", err=True)
     return typer.Exit(2)
+
+
+def undecided(error: Any) -> typer.Exit:
+    """Print what must be decided about columns, and the command that decides it."""
+    told = error.tell(decided_command(error.decisions)).splitlines()
+    for number, line in enumerate(told):
+        typer.echo(printable(line if number else f"patchfold: {line}"), err=True)
+    return typer.Exit(2)
+
+
+TYPED: ContextVar[Sequence[str]] = ContextVar("TYPED", default=())
+"""The words of the command that runs."""
+
+
+def decided_command(decisions: dict[str, Any]) -> str:
+    """Return the command that runs, with options that decide what is in doubt."""
+    from ..tables.naming import join_names, split_names
+
+    words, added = list(TYPED.get()), []
+    for name, value in decisions.items():
+        option = f"--{name}"
+        said: list[str] = []
+        if isinstance(value, list):
+            while option in words:
+                place = words.index(option)
+                said += split_names(words[place + 1])
+                del words[place : place + 2]
+            for word in [w for w in words if w.startswith(f"{option}=")]:
+                said += split_names(word.partition("=")[2])
+                words.remove(word)
+            value = join_names(dict.fromkeys([*said, *value]))
+        added += [option, value]
+    return shlex.join(["patchfold", *words, *added])
 
 
 def printable(text: str) -> str:
@@ -83,6 +134,8 @@ def one_line_errors(interrupted: str = "nothing was written") -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError, ImportError, MemoryError) as error:
+        if hasattr(error, "decisions"):
+            raise undecided(error) from error
         raise fail(describe(error)) from error
     except KeyboardInterrupt:
         typer.echo(f"interrupted; {interrupted}", err=True)
@@ -101,12 +154,18 @@ def spread_over(cluster: str) -> Iterator[Any]:
         yield client
 
 
-def split_names(text: str) -> tuple[str, ...]:
-    """Split a list with commas."""
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    if text and not names:
-        raise ValueError(f"names are listed with commas. Got {text!r} instead.")
-    return names
+def reading_options(
+    sep: str, decimal: str, encoding: str, dates: str, missing: str
+) -> Any:
+    """Return what the user says of a file; nothing said is nothing known."""
+    from ..tables.naming import split_names
+    from ..tables.reading import ReadOptions
+
+    sep = {"tab": "\t", "\\t": "\t"}.get(sep, sep)
+    words = split_names(missing)
+    return ReadOptions(
+        sep or None, encoding or None, decimal or None, dates or None, words
+    )
 
 
 def check_out(folder: Path) -> None:

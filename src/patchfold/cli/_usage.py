@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from ._shared import fail
+from ._shared import TYPED, fail
 
 WORDS = "patchfold.words"
 
@@ -30,6 +30,7 @@ class OneLineGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Parse the command's words, and run it."""
+        TYPED.set(tuple(ctx.meta[WORDS]))
         with _one_line(ctx.meta[WORDS]):
             return super().invoke(ctx)
 

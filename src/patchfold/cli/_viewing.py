@@ -114,7 +114,7 @@ def make_table(
         known = list(frame.columns)
         frame = _join(frame, read_source(data).frame, id)
         own = [name for name in frame.columns if name not in known]
-        columns = choose_columns(frame[own], drop=drop, impute="median")
+        columns = choose_columns(frame[own], drop=drop, impute="median", auto=True)
         points = make_encoder(columns, impute="median").fit_transform(columns.features)
     begin_stage("neighbours", STAGES)
     neighbors = find_neighbors(points, min(n_neighbors, len(frame) - 1), n_jobs=-1)

@@ -12,20 +12,27 @@ import typer
 
 from ._shared import (
     AsJson,
+    Auto,
     Categories,
     Cluster,
+    Dates,
+    Decimal,
     Drop,
+    Encoding,
     Id,
     Impute,
     Input,
+    Keep,
+    Missing,
     Progress,
     Quiet,
     Scale,
+    Sep,
     Target,
     check_nothing_is_lost,
     check_out,
     one_line_errors,
-    split_names,
+    reading_options,
     spread_over,
     tell,
 )
@@ -58,6 +65,13 @@ def compare(
     categories: Categories = "one-hot",
     scale: Scale = True,
     impute: Impute = "",
+    keep: Keep = "",
+    auto: Auto = False,
+    sep: Sep = "",
+    decimal: Decimal = "",
+    encoding: Encoding = "",
+    dates: Dates = "",
+    missing: Missing = "",
     cluster: Cluster = "",
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -70,6 +84,7 @@ def compare(
         from ..backends.files import write_text
         from ..comparison import compare as run
         from ..comparison.figure import load_plotly
+        from ..tables.naming import split_names
 
         load_plotly("offline")  # its absence is told before the work, not after
         check_out(out)
@@ -86,6 +101,9 @@ def compare(
                 categories=categories,
                 scale=scale,
                 impute=impute or None,
+                keep=split_names(keep),
+                auto=auto,
+                reading=reading_options(sep, decimal, encoding, dates, missing),
                 n_splits=splits,
                 sweep=sweep,
                 max_samples=max_samples,

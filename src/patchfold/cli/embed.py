@@ -15,21 +15,28 @@ import typer
 from ._placing import place_out_of_core
 from ._shared import (
     AsJson,
+    Auto,
     Categories,
     Cluster,
+    Dates,
+    Decimal,
     Device,
     Drop,
+    Encoding,
     Id,
     Impute,
     Input,
+    Keep,
+    Missing,
     Progress,
     Quiet,
     Scale,
+    Sep,
     Target,
     check_nothing_is_lost,
     one_line_errors,
+    reading_options,
     show_parts,
-    split_names,
     tell,
 )
 
@@ -79,6 +86,13 @@ def embed(
     categories: Categories = "one-hot",
     scale: Scale = True,
     impute: Impute = "",
+    keep: Keep = "",
+    auto: Auto = False,
+    sep: Sep = "",
+    decimal: Decimal = "",
+    encoding: Encoding = "",
+    dates: Dates = "",
+    missing: Missing = "",
     plot: Plot = None,
     model: Model = None,
     fitted: From = None,
@@ -89,7 +103,8 @@ def embed(
 ) -> None:
     """Embed a table: read it, encode its columns, fit, write the coordinates."""
     roles = {"target": target or None, "id": id or None}
-    settled = {"neighbors": neighbors, "param": param, "drop": drop, "impute": impute}
+    settled: dict[str, Any] = {"neighbors": neighbors, "param": param, "drop": drop}
+    settled |= {"impute": impute, "keep": keep, "auto": auto}
     if cluster and fitted is not None:
         refused = settled | {"plot": plot, "model": model, "device": device}
         kept = (roles["target"], roles["id"])
@@ -98,6 +113,9 @@ def embed(
     with one_line_errors():
         from ..backends.backend import find_backend
         from ..tables.embedding import embed_table, place_table
+        from ..tables.naming import split_names
+
+        reading = reading_options(sep, decimal, encoding, dates, missing)
 
         _check_places(out, plot, model, components)
         check_nothing_is_lost(source, out, plot, model)
@@ -110,7 +128,12 @@ def embed(
             if fitted is not None:
                 _check_left_out(settled)
                 done = place_table(
-                    source, fitted, **roles, progress=advance, backend=backend
+                    source,
+                    fitted,
+                    **roles,
+                    reading=reading,
+                    progress=advance,
+                    backend=backend,
                 )
             else:
                 done = embed_table(
@@ -122,6 +145,9 @@ def embed(
                     categories=categories,
                     scale=scale,
                     impute=impute or None,
+                    keep=split_names(keep),
+                    auto=auto,
+                    reading=reading,
                     fit=fit,
                 )
                 advance(1, 1)
@@ -155,6 +181,7 @@ def _tell(
 ) -> None:
     lines = [
         f"{source}: {len(done.frame):,} samples; {done.encoded}",
+        *done.notes,
         f"{done.about['title']}: {done.seconds:.2f} s",
         *(f"warning: {remark}" for remark in done.remarks),
         f"wrote {', '.join(written)}",
@@ -163,6 +190,7 @@ def _tell(
         "input": source,
         "n_samples": len(done.frame),
         "columns": done.encoded,
+        "notes": done.notes,
         "method": done.about["method"],
         "parameters": done.pipeline["embedding"].get_params(),
         "coordinates": done.coordinates,

@@ -16,7 +16,6 @@ from ._shared import (
     check_jobs,
     check_out,
     one_line_errors,
-    split_names,
     spread_over,
 )
 
@@ -111,6 +110,7 @@ def _tasks(
     from ..studies.reproduction.papers import PAPERS
     from ..studies.reproduction.protocols import PROTOCOLS
     from ..studies.reproduction.runner import list_tasks
+    from ..tables.naming import split_names
 
     _check_known("--paper", paper, PAPERS)
     protocol = protocol or PAPERS[paper].protocol

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ._shared import Drop, Id, Progress, one_line_errors, show_parts, split_names
+from ._shared import Drop, Id, Progress, one_line_errors, show_parts
 
 
 def view(
@@ -34,6 +34,7 @@ def view(
     nothing can be changed.
     """
     with one_line_errors():
+        from ..tables.naming import split_names
         from ._viewing import make_table, serve
 
         if x == y != "" or bool(x) != bool(y):

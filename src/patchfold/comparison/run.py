@@ -23,12 +23,14 @@ from ..estimators.methods import (
     find_method,
     is_installed,
 )
-from ..tables import choose_columns, encode_classes, make_encoder, read_source
+from ..tables import choose_columns, encode_classes, make_encoder
 from ..tables.encoding import describe_columns
+from ..tables.reading import ReadOptions
 from .figure import draw_embeddings
 from .planning import Outcome, conclude, plan, plan_control, run_call
 from .record import Findings, check_installed, installed_versions
 from .report import build_page
+from .samples import draw_rows, read_data, sample_names
 from .scoring import Problem, Result, make_splits, reference
 
 if TYPE_CHECKING:
@@ -120,6 +122,9 @@ def compare(
     categories: str = "one-hot",
     scale: bool = True,
     impute: str | None = None,
+    keep: Iterable[str] = (),
+    auto: bool = False,
+    reading: ReadOptions | None = None,
     n_splits: int = 5,
     sweep: bool = True,
     max_samples: int = 2000,
@@ -147,8 +152,11 @@ def compare(
         Names from `patchfold.estimators.methods.METHODS`; None for those above.
     n_neighbors : int, default=20
         Neighbours of every method, except KLAP with its paper's .75 n.
-    drop, id, categories, scale, impute
-        What is done to the columns: see `patchfold.tables`.
+    drop, id, categories, scale, impute, keep, auto
+        What is done to the columns: see `patchfold.tables`. What must be decided is
+        listed in one error, or decided (`auto`).
+    reading : ReadOptions, default=None
+        What is known of a file: separator, encoding, decimal mark, order of dates.
     n_splits : int, default=5
         Parts that are held out one after the other.
     sweep : bool, default=True
@@ -176,15 +184,30 @@ def compare(
     """
     command = _call(locals())
     check_installed()
-    name, frame, column = _read(data, target)
+    source = read_data(data, target, id, reading)
+    name, frame, column = source.name, source.frame, source.target
     chosen = _choose_methods(methods)
     _check_counts(n_neighbors=n_neighbors, n_splits=n_splits, max_samples=max_samples)
-    remarks: list[str] = []
+    remarks = [*source.remarks]
     if n_splits < 2:
         raise ValueError(f"n_splits must be 2 or more. Got {n_splits} instead.")
-    frame = _thin(frame, column, max_samples, remarks)
-    columns = choose_columns(frame, target=column, drop=drop, id=id, impute=impute)
-    encoder = make_encoder(columns, categories=categories, scale=scale, impute=impute)
+    # Of all rows, as a part of them would not show a row counter.
+    columns = choose_columns(
+        frame,
+        target=column,
+        drop=drop,
+        id=id,
+        impute=impute,
+        keep=keep,
+        auto=auto,
+        doubts=source.doubts,
+    )
+    remarks += [f"Decided: {line}." for line in columns.decided]
+    rows = draw_rows(frame, column, max_samples, remarks)
+    frame, columns = frame.iloc[rows], columns.take(rows)
+    encoder = make_encoder(
+        columns, categories=categories, scale=scale, impute=columns.impute
+    )
     labels: np.ndarray | None = None
     class_names: list[str] = []
     if columns.target is not None:
@@ -211,7 +234,7 @@ def compare(
         results=_run(chosen, problem, progress),
         labels=labels,
         class_names=class_names,
-        ids=_sample_names(frame if columns.ids is None else columns.ids),
+        ids=sample_names(frame if columns.ids is None else columns.ids),
         frame=frame,
         columns=describe_columns(columns, categories=categories, scale=scale),
         remarks=remarks,
@@ -268,30 +291,6 @@ def _kind(method: Method) -> str:
     return "other" if method.name in OTHERS else "patch"
 
 
-def _read(data: Any, target: Any) -> tuple[str, pd.DataFrame, str | None]:
-    """Return a name, the table, and the column of the classes."""
-    import pandas as pd
-
-    if isinstance(data, (str, os.PathLike)):
-        source = read_source(data)
-        name, frame, column = source.name, source.frame, source.target
-    else:
-        name, column = "data", None
-        frame = pd.DataFrame(data).rename(columns=str)
-    if target is None or isinstance(target, str):
-        return name, frame, target or column
-    classes = np.asarray(target)
-    if classes.shape != (len(frame),):
-        raise ValueError(
-            f"target must name a column, or have a class for each of the {len(frame)} "
-            f"samples. Got shape {classes.shape} instead."
-        )
-    column = "target"
-    while column in frame.columns:
-        column += "_"
-    return name, frame.assign(**{column: classes}), column
-
-
 def _choose_methods(names: Iterable[str] | None) -> list[Method]:
     if names is None:
         return [METHODS[name] for name in (*PAPERS, *TWINS, *OTHERS)]
@@ -324,32 +323,6 @@ def _runnable(
     if not kept:
         raise ValueError("none of the methods can run here: name a target, or others.")
     return kept
-
-
-def _thin(
-    frame: pd.DataFrame, column: str | None, most: int, remarks: list[str]
-) -> pd.DataFrame:
-    """Leave out samples without a class, then draw as many as are wanted."""
-    if column in frame.columns:
-        labelled = frame[column].notna()
-        if not labelled.all():
-            remarks.append(
-                f"{(~labelled).sum()} rows have no class in {column!r} and are left "
-                "out."
-            )
-            frame = frame[labelled]
-            if frame.empty:
-                raise ValueError(
-                    f"no row has a class in {column!r}: name another target, or none."
-                )
-    if len(frame) > most:
-        remarks.append(
-            f"{most:,} of {len(frame):,} rows were drawn at random (always the same "
-            "ones); --max-samples takes more."
-        )
-        rows = np.random.default_rng(0).permutation(len(frame))[:most]
-        frame = frame.iloc[np.sort(rows)]
-    return frame
 
 
 def _classes(target: pd.Series) -> tuple[np.ndarray, list[str]]:
@@ -385,12 +358,3 @@ def _possible_splits(
             "out has one."
         )
     return max(2, min(wanted, int(counts.max())))
-
-
-def _sample_names(samples: pd.DataFrame | pd.Series) -> list[str]:
-    """Return the ids, or the names of rows; numbered rows are counted from 1."""
-    if samples.ndim == 1:
-        return [str(name) for name in samples]
-    if samples.index.dtype.kind == "i":
-        return [f"row {position + 1}" for position in samples.index]
-    return [str(name) for name in samples.index]

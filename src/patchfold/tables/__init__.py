@@ -1,6 +1,8 @@
 """Tables of numbers and words: read, turn into samples and classes, write."""
 
-from .columns import Columns, MissingValuesError, choose_columns, match_columns
+from .columns import Columns, choose_columns, match_columns
+from .decisions import MissingValuesError, UndecidedColumnsError
+from .description import describe
 from .encoding import encode_classes, make_encoder
 from .reading import Source, read_source, read_table
 from .writing import write_table
@@ -9,7 +11,9 @@ __all__ = [
     "Columns",
     "MissingValuesError",
     "Source",
+    "UndecidedColumnsError",
     "choose_columns",
+    "describe",
     "encode_classes",
     "make_encoder",
     "match_columns",

@@ -12,7 +12,8 @@ from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .delimited import MAX_COLUMNS, MAX_NAME, TOO_WIDE, check_length, read_rows
+from .delimited import check_length, read_rows
+from .dialect import MAX_COLUMNS, MAX_NAME, TOO_WIDE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +93,7 @@ def parse_arff(text: str) -> pd.DataFrame:
     attributes, rows, lines = _split(text)
     count = len(attributes)
     numbers = {n for n, a in enumerate(attributes) if a.kind == "number"}
-    frame = read_rows(_comma_separated(rows, lines, count), count, numbers)
+    frame = _read_numbers(_comma_separated(rows, lines, count), attributes, numbers)
     for position, attribute in enumerate(attributes):
         if attribute.kind == "number":
             continue
@@ -109,6 +110,22 @@ def parse_arff(text: str) -> pd.DataFrame:
             frame[position] = pd.Categorical(cells, categories=list(attribute.levels))
     frame.columns = pd.Index([attribute.name for attribute in attributes])
     return frame
+
+
+def _read_numbers(
+    text: str, attributes: list[_Attribute], numbers: set[int]
+) -> pd.DataFrame:
+    """Read the rows, or say which cell is no number."""
+    try:
+        return read_rows(text, len(attributes), numbers)
+    except ValueError as error:
+        told = re.search(r"column #(\d+): .*invalid value '(.*)'", str(error))
+        if told is None:
+            raise
+        name = attributes[int(told[1])].name
+        raise ValueError(
+            f"there is {told[2][:60]!r} in {name[:60]!r}, which is declared as a number"
+        ) from None
 
 
 def _split(text: str) -> tuple[list[_Attribute], list[str], array[int]]:

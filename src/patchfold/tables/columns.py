@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .naming import listed, typed
-from .numbers import (
-    as_block,
-    as_number,
-    as_numbers,
-    check_spread,
-    is_number,
-    is_plain,
-    refuse_dates,
+from .decisions import (
+    MissingValuesError,
+    UndecidedColumnsError,
+    decide,
+    tell_decisions,
 )
+from .interpretation import Customs, Doubt, interpret
+from .judging import Finding, judge_columns
+from .naming import listed
+from .numbers import as_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FREE_TEXT = 20
-"""A column of words with more levels than this, and a level for every other row, is
-taken for names or free text, not for a category."""
-
-MIXED = (10, 3, 0.05)
-"""A column with at least so many different numbers, and at most so many different
-words in at most such a share of its rows, is numbers with a mistake, no category."""
-
-
-class MissingValuesError(ValueError):
-    """Cells are missing, and nothing was said about filling them in."""
+UNUSED = ("constant", "empty")
+NUMBERS = ("number", "date", "truth value")
+"""Kinds of findings: of no use, and numbers."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +38,8 @@ class Columns:
         Numbers as floats, categories as text; constant columns are left out.
     numbers, categories : tuple of str
         The names of both kinds.
+    dates : tuple of str
+        Numbers that are days since 1970.
     levels : mapping of str to tuple of str
         Levels of each category, in the order they are declared, else by value.
     target : pandas.Series or None
@@ -53,6 +48,10 @@ class Columns:
         Names of the samples.
     left_out : mapping of str to str
         Columns that are not used, and why.
+    impute : str or None
+        Whether missing cells are filled in.
+    decided : list of str
+        What was decided about columns because it was asked for (`auto`).
     """
 
     features: pd.DataFrame
@@ -62,6 +61,18 @@ class Columns:
     target: pd.Series | None
     ids: pd.Series | None
     left_out: Mapping[str, str]
+    impute: str | None = None
+    decided: Sequence[str] = ()
+    dates: tuple[str, ...] = ()
+
+    def take(self, rows: np.ndarray) -> Columns:
+        """Return the same columns with some of the rows."""
+        return replace(
+            self,
+            features=self.features.iloc[rows],
+            target=None if self.target is None else self.target.iloc[rows],
+            ids=None if self.ids is None else self.ids.iloc[rows],
+        )
 
 
 def choose_columns(
@@ -71,6 +82,9 @@ def choose_columns(
     drop: Iterable[str] = (),
     id: str | None = None,
     impute: str | None = None,
+    keep: Iterable[str] = (),
+    auto: bool = False,
+    doubts: Mapping[str, Doubt] | None = None,
 ) -> Columns:
     """Tell features from the target, the names of samples, and what is of no use.
 
@@ -86,6 +100,13 @@ def choose_columns(
         The column that names the samples.
     impute : {"median"} or None, default=None
         Whether missing cells will be filled in; with None they are refused.
+    keep : iterable of str
+        Columns to use as they are, whatever they look like.
+    auto : bool, default=False
+        Whether to decide what would be refused: row counters, identifiers and free
+        text are left out, missing cells filled in.
+    doubts : mapping of str to Doubt
+        What was in doubt when the table was read (`Source.doubts`).
 
     Returns
     -------
@@ -93,10 +114,12 @@ def choose_columns(
 
     Raises
     ------
+    UndecidedColumnsError
+        If something must be decided about columns; it lists all of it.
     MissingValuesError
-        If feature cells are missing and `impute` is None; it counts them by column.
+        If that is missing cells alone; it counts them by column.
     ValueError
-        If a column does not exist, or is neither numbers nor categories.
+        If a column does not exist, or none is left.
 
     Examples
     --------
@@ -108,76 +131,78 @@ def choose_columns(
     >>> columns.numbers, columns.categories, columns.left_out
     (('size',), ('hue',), {'unit': 'constant'})
     """
-    drop = tuple(drop)
-    _check_names(frame, target, drop, id)
+    drop, keep = tuple(drop), tuple(keep)
+    _check_names(frame, target, drop, id, keep)
     if len(frame) < 2:
         raise ValueError(f"a table must have two rows or more. Got {len(frame)}.")
-    numbers, categories, left_out = _sort_columns(frame, {*drop, target, id})
-    if numbers.empty and not categories:
+    judge = partial(judge_columns, keep=keep, named=id is not None, doubts=doubts)
+    findings = judge(frame, skipped={*drop, target, id})
+    undecided = [finding for finding in findings if finding.doubt is not None]
+    left_out = dict.fromkeys(drop, "as asked")
+    decided = []
+    if auto and undecided:
+        decisions, decided = decide(undecided), tell_decisions(undecided)
+        reasons = {f.column: f.doubt.reason for f in undecided if f.doubt}
+        left_out |= {name: reasons[name] for name in decisions.get("drop", ())}
+        id = decisions.get("id", id)
+        frame = _with_missing(frame, undecided, decisions.get("missing", ()))
+        findings = judge(frame, skipped={*left_out, target, id})
+    used = [f for f in findings if f.kind not in UNUSED]
+    gaps = {f.column: f.missing for f in used if f.missing and f.column not in left_out}
+    if auto and gaps and impute is None:
+        impute = "median"
+        decided.append(f"{sum(gaps.values())} missing cells filled in")
+    if undecided and not auto:
+        raise UndecidedColumnsError(undecided, {} if impute else gaps)
+    if gaps and impute is None:
+        raise MissingValuesError([], gaps)
+    left_out |= {f.column: f.kind for f in findings if f.kind in UNUSED}
+    if not used:
         raise ValueError("no column is left to embed: all are constant or left out.")
-    import pandas as pd
-
-    table = numbers
-    if categories:
-        words = {name: text for name, (text, _) in categories.items()}
-        texts = pd.DataFrame(words, index=frame.index, dtype=object)
-        table = pd.concat([numbers, texts], axis=1)
-        table = table[[name for name in frame.columns if name in table.columns]]
-    if impute is None:
-        refuse_missing(table)
+    numbers = [f.column for f in used if f.kind in NUMBERS]
+    words = {
+        f.column: as_category(frame[f.column]) for f in used if f.kind not in NUMBERS
+    }
     return Columns(
-        features=table,
-        numbers=tuple(numbers.columns),
-        categories=tuple(categories),
-        levels={name: levels for name, (_, levels) in categories.items()},
+        features=_features(frame, [f.column for f in used], numbers, words),
+        numbers=tuple(numbers),
+        categories=tuple(words),
+        levels={name: levels for name, (_, levels) in words.items()},
         target=None if target is None else frame[target],
         ids=None if id is None else frame[id],
-        left_out=dict.fromkeys(drop, "as asked") | left_out,
+        left_out=left_out,
+        impute=impute,
+        decided=decided,
+        dates=tuple(f.column for f in used if f.kind == "date"),
     )
 
 
-def _sort_columns(
-    frame: pd.DataFrame, skipped: Collection[str | None]
-) -> tuple[pd.DataFrame, dict[str, Any], dict[str, str]]:
-    """Return the numbers, the categories with their levels, and what is of no use."""
+def _with_missing(
+    frame: pd.DataFrame, findings: list[Finding], words: Collection[str]
+) -> pd.DataFrame:
+    """Read columns again in which some words are missing cells."""
+    names = [f.column for f in findings if f.doubt and f.doubt.option == "missing"]
+    if not names:
+        return frame
+    read = interpret(frame[names], Customs(missing=tuple(words))).frame
+    frame = frame.copy(deep=False)
+    for name in names:
+        frame[name] = read[name]
+    return frame
+
+
+def _features(
+    frame: pd.DataFrame, names: list[str], numbers: list[str], words: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Return the features: numbers as floats, categories as text."""
     import pandas as pd
 
-    kinds = {
-        name: kind
-        for name, kind in zip(frame.columns, frame.dtypes, strict=True)
-        if name not in skipped
-    }
-    plain = [name for name, kind in kinds.items() if is_plain(kind)]
-    block = as_block(frame if len(plain) == frame.shape[1] else frame[plain])
-    empty = dict(zip(plain, np.isnan(block.greatest), strict=True))
-    constant = dict(zip(plain, block.least == block.greatest, strict=True))
-    fault = dict(zip(plain, block.find_faults(spread=True), strict=True))
-    others: dict[str, Any] = {}
-    categories: dict[str, Any] = {}
-    left_out = {}
-    for name, kind in kinds.items():
-        if name not in empty:
-            cells, absent = _cells(frame[name])
-            present = cells[~absent]
-            empty[name] = not len(present)
-            constant[name] = all(cell == present[0] for cell in present)
-        if empty[name] or constant[name]:
-            left_out[name] = "empty" if empty[name] else "constant"
-        elif not is_number(kind):
-            categories[name] = as_category(frame[name], name)
-        elif fault.get(name, True):
-            others[name] = as_number(frame[name], name)
-            check_spread(others[name], name)
-    kept = np.array([name not in left_out for name in plain], dtype=bool)
-    numbers = pd.DataFrame(
-        block.values[:, kept],
-        index=frame.index,
-        columns=[name for name in plain if name not in left_out],
-    )
-    if others:
-        numbers = pd.concat([numbers, pd.DataFrame(others)], axis=1)
-        numbers = numbers[[name for name in kinds if name in numbers.columns]]
-    return numbers, categories, left_out
+    table = as_numbers(frame, numbers)
+    if not words:
+        return table
+    texts = {name: text for name, (text, _) in words.items()}
+    parts = [table, pd.DataFrame(texts, index=frame.index, dtype=object)]
+    return pd.concat(parts, axis=1)[names]
 
 
 def match_columns(frame: pd.DataFrame, encoder: Any) -> tuple[pd.DataFrame, list[str]]:
@@ -216,7 +241,7 @@ def match_columns(frame: pd.DataFrame, encoder: Any) -> tuple[pd.DataFrame, list
             continue
         texts = {}
         for position, name in enumerate(names):
-            texts[name], levels = as_category(frame[name], name, free=True)
+            texts[name], levels = as_category(frame[name])
             coder = steps.named_steps["encode"]
             new = [word for word in levels if word not in coder.categories_[position]]
             if not new:
@@ -252,36 +277,21 @@ def require_columns(encoder: Any, names: Iterable[str]) -> None:
         )
 
 
-def as_category(
-    column: pd.Series, name: str, *, free: bool = False
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return a column as text, and its levels: as declared, else by value.
+def as_category(column: pd.Series) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return a column as text, NaN where missing, and its levels.
 
-    A cell that is missing is NaN. With `free`, text with a level for almost every row
-    is taken too.
+    Levels are in the order they are declared, else by value.
     """
     from ..datasets._record import order_levels
 
-    refuse_dates(column, name)
     cells, absent = _cells(column)
     text = np.full(len(cells), np.nan, dtype=object)
     present = [str(cell) for cell in cells[~absent]]
     text[~absent] = np.array(present, dtype=object)
     declared = getattr(column, "cat", None)
     if declared is not None:
-        levels = tuple(str(level) for level in declared.categories)
-    else:
-        levels = order_levels(present)
-        if not free:
-            _refuse_mixed(present, levels, name)
-    n_rows = len(present)
-    if not free and len(levels) > max(FREE_TEXT, n_rows / 2):
-        raise ValueError(
-            f"column {name!r} has {len(levels)} different texts in {n_rows} rows: name "
-            f"it as what identifies a sample (--id {typed(name)}) or leave it out "
-            f"(--drop {typed(name)})."
-        )
-    return text, levels
+        return text, tuple(str(level) for level in declared.categories)
+    return text, order_levels(present)
 
 
 def _cells(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -292,47 +302,29 @@ def _cells(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     return cells, pd.isna(cells)
 
 
-def _refuse_mixed(text: list[str], levels: tuple[str, ...], name: str) -> None:
-    """Refuse numbers with a few words among them, which would be levels in silence."""
-    import pandas as pd
-
-    fewest, most, share = MIXED
-    if len(levels) < fewest:
-        return
-    named = pd.Series(levels)
-    words = named[pd.to_numeric(named, errors="coerce").isna()].tolist()
-    if len(levels) - len(words) < fewest or len(words) > most:
-        return
-    rows = sum(map(set(words).__contains__, text))
-    if 0 < rows <= share * len(text):
-        raise ValueError(
-            f"column {name!r} has numbers, and in {rows} of {len(text)} rows "
-            f"{listed(words)}: write a number there, or nothing if it is missing, "
-            f"or leave the column out (--drop {typed(name)})."
-        )
-
-
 def refuse_missing(features: pd.DataFrame) -> None:
     """Raise an error that counts the missing cells of each column, if there are any."""
     counts = features.isna().sum()
     counts = counts[counts > 0]
     if len(counts):
-        found = [f"{name} {count}" for name, count in counts.items()]
-        raise MissingValuesError(
-            f"{counts.sum()} cells are missing ({listed(found)}): fill them in with "
-            "impute='median' (--impute median), or leave the columns out (--drop)."
-        )
+        raise MissingValuesError([], {str(n): int(c) for n, c in counts.items()})
 
 
 def _check_names(
-    frame: pd.DataFrame, target: str | None, drop: tuple[str, ...], id: str | None
+    frame: pd.DataFrame,
+    target: str | None,
+    drop: tuple[str, ...],
+    id: str | None,
+    keep: tuple[str, ...],
 ) -> None:
-    roles = [("target", target), ("id", id), *(("drop", name) for name in drop)]
-    for role, name in roles:
-        if name is not None and name not in frame.columns:
-            raise ValueError(
-                f"{role}: there is no column {name!r}. There are "
-                f"{listed(list(frame.columns)) or 'none'}."
-            )
+    lists = {"target": [target], "id": [id], "drop": drop, "keep": keep}
+    known = set(frame.columns)
+    for role, names in lists.items():
+        for name in names:
+            if name is not None and name not in known:
+                raise ValueError(
+                    f"{role}: there is no column {name!r}. There are "
+                    f"{listed(list(frame.columns)) or 'none'}."
+                )
     if target is not None and target == id:
         raise ValueError(f"column {target!r} cannot be both the target and the id.")

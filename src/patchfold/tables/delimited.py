@@ -1,80 +1,109 @@
-"""Text with a separator -> a data frame, with every row as long as the header."""
+"""Text with a separator -> an Arrow table: PyArrow cuts the cells and finds types."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from .dialect import Dialect
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SEPARATORS = ",;\t"
 MISSING = "?"
-"""Means a missing cell in many public sets, beside what pandas takes for one."""
+"""Means a missing cell in many public sets."""
 
-NO_NUMBERS = ("NaN", "nan", "NAN")
-"""Mean a missing cell among numbers, but may be words among words."""
-
-MAX_COLUMNS = 100_000
-"""A table with more is refused: every column is looked at on its own."""
-
-TOO_WIDE = (
-    f"more than {MAX_COLUMNS:,} are not read: leave some out, or give an array to the "
-    "estimators in Python"
+ABSENT = (
+    *("", MISSING, "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "-nan", "-NaN", "NULL"),
+    *("null", "None", "\\N", "#N/A", "#N/A N/A", "#NA", "#DIV/0!", "#REF!", "#VALUE!"),
+    *("#NUM!", "#NAME?", "#NULL!"),
 )
+"""Words for a missing cell in columns of every kind."""
 
-MAX_NAME = 1000
-"""Characters in the name of a column; a longer one is no name."""
+MAX_LEVELS = 10_000
+"""Different texts of a column that is held as a dictionary."""
 
-_BLANK_LINES = re.compile(r"(?:[ \t]*\n)*")
+MANY_COLUMNS = 1000
+"""From here on one thread is faster: every column is a task of its own."""
+
+BLOCK = 2**20
+WIDE_BLOCK = 2**23
+"""Bytes that are cut at a time, at first; a row must fit."""
+
+_TEXT = re.compile(r" *0\d+|[-+]?\d{16,}")
+"""Digits that a number would lose: codes with zeros in front, long identifiers."""
+
+_NUMBER = re.compile(r"[-+]?\d{0,15}\.\d+([eE][-+]?\d+)?")
 
 
-def parse_csv(text: str) -> pd.DataFrame:
-    r"""Return the table of a text file whose first row names the columns.
+def parse_csv(raw: bytes, dialect: Dialect) -> Any:
+    """Return the rows of a text file.
 
     Parameters
     ----------
-    text : str
-        The whole file. A header without commas may have semicolons or tabs. Blank
-        lines are skipped.
+    raw : bytes
+        The file, in UTF-8.
+    dialect : Dialect
+        How it is written.
 
     Returns
     -------
-    pandas.DataFrame
-        Columns are numbers where all cells are, else text.
+    pyarrow.Table
+        Numbers, ISO dates, times, and text; text as dictionaries unless almost every
+        cell differs.
 
     Raises
     ------
     ValueError
-        If a row has more or fewer cells than the header, or the header is none.
-
-    Examples
-    --------
-    >>> from patchfold.tables.delimited import parse_csv
-    >>> parse_csv("size;hue\n1;red\n?;blue")
-       size   hue
-    0   1.0   red
-    1   NaN  blue
+        If a row has more or fewer cells than there are columns.
     """
-    import pandas as pd
+    import pyarrow as pa
 
-    # After an empty line that ends in "\r" alone pandas swallows a separator.
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    skipped = _BLANK_LINES.match(text)[0]  # type: ignore[index]  # it always matches
-    text = text[len(skipped) :]
-    header = text[: text.find("\n") + 1] or text
-    separator = max(SEPARATORS, key=header.count)
-    names = _header(text, separator)
-    _check_lengths(text, len(names), separator, above=skipped.count("\n"))
-    frame = pd.read_csv(
-        _lines(text), sep=separator, na_values=[MISSING], low_memory=False
+    if not dialect.rows and not raw[dialect.start :].strip():
+        return pa.table({})
+    texts, numbers = _sampled(dialect)
+    if dialect.separator == " ":
+        lines = raw[dialect.start :].splitlines()
+        raw = b"\n".join(b" ".join(line.split()) for line in lines)
+        dialect = replace(dialect, start=0)
+    read = partial(
+        _read,
+        raw,
+        dialect,
+        null_values=list(ABSENT),
+        strings_can_be_null=True,
+        true_values=[],
+        false_values=[],
+        auto_dict_encode=True,
+        auto_dict_max_cardinality=MAX_LEVELS,
+        decimal_point="," if dialect.decimal == "," != dialect.separator else ".",
     )
-    _check_columns(frame, len(names))
-    frame.columns = pd.Index(names)  # pandas would call the second of two names x.1
-    return frame
+    kinds = {str(place): pa.string() for place in texts}
+    guessed = kinds | {str(place): pa.float64() for place in numbers}
+    try:
+        table = read(column_types=guessed)
+    except pa.ArrowInvalid:
+        table = read(column_types=kinds)
+    return table.rename_columns(dialect.names)
+
+
+def _sampled(dialect: Dialect) -> tuple[list[int], list[int]]:
+    """Return the columns that must be text by the first rows, and those of numbers.
+
+    PyArrow finds out numbers faster than Python does, but for many columns.
+    """
+    columns = list(zip(*dialect.rows, strict=False))
+    texts = [p for p, cells in enumerate(columns) if any(map(_TEXT.fullmatch, cells))]
+    if len(columns) < MANY_COLUMNS:
+        return texts, []
+    return texts, [p for p, cells in enumerate(columns) if all(map(_is_number, cells))]
+
+
+def _is_number(cell: str) -> bool:
+    return _NUMBER.fullmatch(cell) is not None
 
 
 def read_rows(text: str, n_columns: int, numbers: Collection[int]) -> pd.DataFrame:
@@ -95,26 +124,23 @@ def read_rows(text: str, n_columns: int, numbers: Collection[int]) -> pd.DataFra
         Numbers as floats.
     """
     import pandas as pd
+    import pyarrow as pa
 
+    names = [str(place) for place in range(n_columns)]
     if not text:
         return pd.DataFrame(columns=range(n_columns))
-    missing = {True: [MISSING, *NO_NUMBERS], False: [MISSING]}
-    kinds: Any = "float64"
-    absent: Any = missing[True]
-    if len(numbers) < n_columns:  # what pandas is told of each column takes its time
-        kinds = {n: "float64" if n in numbers else "str" for n in range(n_columns)}
-        absent = {n: missing[n in numbers] for n in range(n_columns)}
-    frame = pd.read_csv(
-        _lines(text),
-        header=None,
-        names=list(range(n_columns)),
-        dtype=kinds,
-        na_values=absent,
-        keep_default_na=False,
-        low_memory=False,
-    )
-    _check_columns(frame, n_columns)
-    return frame
+    kinds = {
+        name: pa.float64() if place in numbers else pa.string()
+        for place, name in enumerate(names)
+    }
+    frame = _read(
+        text.encode("utf-8"),
+        Dialect(",", '"', names, 0, 0, [], None, []),
+        null_values=[MISSING],
+        strings_can_be_null=True,
+        column_types=kinds,
+    ).to_pandas()
+    return frame.set_axis(range(n_columns), axis=1)
 
 
 def check_length(number: int, length: int, count: int) -> None:
@@ -127,67 +153,48 @@ def check_length(number: int, length: int, count: int) -> None:
         )
 
 
-def _lines(text: str) -> io.TextIOWrapper:
-    """Return text to be read as a file; io.StringIO takes four bytes a character."""
-    return io.TextIOWrapper(io.BytesIO(text.encode("utf-8")), "utf-8", newline="\n")
+def _read(raw: bytes, dialect: Dialect, **conversion: Any) -> Any:
+    """Cut the rows; columns are named by their places."""
+    import pyarrow as pa
+    from pyarrow import csv
 
+    wrong: list[tuple[str, int]] = []
 
-def _header(text: str, separator: str) -> list[str]:
-    """Return the names of the columns; one that is quoted may hold a line's end."""
-    names = next(csv.reader(_lines(text), delimiter=separator), [])
-    if not names:
-        raise ValueError("it is empty")
-    if len(names) > MAX_COLUMNS:
-        raise ValueError(f"it has {len(names):,} columns, and {TOO_WIDE}")
-    longest = max(map(len, names))
-    if longest > MAX_NAME:
-        raise ValueError(
-            f"the name of a column has {longest:,} characters: is the first row a "
-            "header?"
+    def judge(row: Any) -> str:
+        if not row.text.strip():
+            return "skip"
+        wrong.append((row.text, row.actual_columns))
+        return "error"
+
+    count = len(dialect.names)
+    many = count >= MANY_COLUMNS
+    size, most = WIDE_BLOCK if many else BLOCK, len(raw) - dialect.start + 1
+    parsing = csv.ParseOptions(
+        delimiter=dialect.separator,
+        quote_char=dialect.quote,
+        newlines_in_values=raw.find(dialect.quote.encode(), dialect.start) >= 0,
+        invalid_row_handler=judge,
+    )
+    converting = csv.ConvertOptions(check_utf8=False, **conversion)
+    while True:
+        reading = csv.ReadOptions(
+            use_threads=not many,
+            block_size=min(size, most),
+            column_names=[str(place) for place in range(count)],
         )
-    return names
-
-
-def _check_lengths(text: str, count: int, separator: str, *, above: int) -> None:
-    """Refuse rows that are shorter or longer than there are columns.
-
-    pandas calls what a shorter row lacks missing, so a few bytes a row could ask for
-    any amount of memory; and it takes the first cells of longer rows for their names.
-    Where nothing is quoted it is enough to count separators, which is quick. Lines are
-    numbered from those `above` the text on.
-    """
-    blank = " \t\n".replace(separator, "")
-    if '"' in text:
-        lengths = _quoted_lengths(text, separator, blank)
-    else:
-        lines = enumerate(_lines(text), start=1)
-        lengths = (
-            (n, line.count(separator) + 1) for n, line in lines if line.strip(blank)
-        )
-    for number, length in lengths:
-        check_length(above + number, length, count)
-
-
-def _quoted_lengths(text: str, separator: str, blank: str) -> Iterator[tuple[int, int]]:
-    """Yield the number of each row's last line, and its cells."""
-    line = ""
-
-    def watched() -> Iterator[str]:
-        nonlocal line
-        for each in _lines(text):
-            line = each
-            yield each
-
-    rows = csv.reader(watched(), delimiter=separator)
-    for row in rows:
-        # By the line, not by its cells: pandas skips blanks, but not quoted ones.
-        if line.strip(blank):
-            yield rows.line_num, len(row)
-
-
-def _check_columns(frame: pd.DataFrame, count: int) -> None:
-    """Refuse a table that pandas cut into cells in another way than we."""
-    import pandas as pd
-
-    if not isinstance(frame.index, pd.RangeIndex) or frame.shape[1] != count:
-        raise ValueError("its quotes can be understood in more than one way")
+        try:
+            return csv.read_csv(
+                pa.BufferReader(pa.py_buffer(raw).slice(dialect.start)),
+                reading,
+                parsing,
+                converting,
+            )
+        except pa.ArrowInvalid as error:
+            if wrong:
+                text, length = wrong[0]
+                place = raw.find(text.encode("utf-8"), dialect.start)
+                line = raw.count(b"\n", dialect.start, place) + dialect.above + 1
+                check_length(line, length, count)
+            if "straddling" not in str(error) or size >= most:
+                raise
+            size *= 16

@@ -6,7 +6,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +14,19 @@ from sklearn.pipeline import Pipeline
 
 from ..backends.backend import NUMPY, Backend
 from ..estimators.methods import OTHERS, find_method
-from . import choose_columns, encode_classes, make_encoder, match_columns, read_source
+from . import (
+    Columns,
+    Source,
+    choose_columns,
+    encode_classes,
+    make_encoder,
+    match_columns,
+    read_source,
+)
 from .encoding import is_encoder, summarize_columns
+from .judging import rare_classes
 from .models.saving import ModelFileError, about_model, load_model
+from .reading import ReadOptions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +58,8 @@ class Embedded:
         Time of the fit, or of placing.
     remarks : list of str
         Warnings.
+    notes : list of str
+        How columns were read, and what was decided about them.
     """
 
     frame: pd.DataFrame
@@ -58,6 +70,7 @@ class Embedded:
     encoded: str
     seconds: float
     remarks: list[str]
+    notes: list[str] = field(default_factory=list)
 
 
 def embed_table(
@@ -71,6 +84,9 @@ def embed_table(
     categories: str = "one-hot",
     scale: bool = True,
     impute: str | None = None,
+    keep: Iterable[str] = (),
+    auto: bool = False,
+    reading: ReadOptions | None = None,
     fit: Callable[[Any, Any, Any], Any] | None = None,
 ) -> Embedded:
     """Fit a method on a table.
@@ -83,8 +99,10 @@ def embed_table(
         A name of `estimators.methods.METHODS`, other than PCA, t-SNE and UMAP.
     params : mapping of str to value
         Parameters of its estimator.
-    target, drop, id, categories, scale, impute
+    target, drop, id, categories, scale, impute, keep, auto
         What is done to the columns: see `patchfold.tables`.
+    reading : ReadOptions, default=None
+        What is known of the file.
     fit : callable, default=None
         What fits the estimator to samples and labels in place of its own `fit`.
 
@@ -102,14 +120,25 @@ def embed_table(
     chosen = find_method(method)
     if chosen.name in OTHERS:
         raise ValueError(f"{chosen.title} is for `compare`; embed with one of ours.")
-    read = read_source(source)
+    read = read_source(source, reading, plain=(target, id))
     target = target or read.target
     if chosen.supervised and target is None:
         raise ValueError(
             f"{chosen.title} is supervised: name the column of the classes (--target)."
         )
-    columns = choose_columns(read.frame, target=target, drop=drop, id=id, impute=impute)
-    encoder = make_encoder(columns, categories=categories, scale=scale, impute=impute)
+    columns = choose_columns(
+        read.frame,
+        target=target,
+        drop=drop,
+        id=id,
+        impute=impute,
+        keep=keep,
+        auto=auto,
+        doubts=read.doubts,
+    )
+    encoder = make_encoder(
+        columns, categories=categories, scale=scale, impute=columns.impute
+    )
     classes = None if columns.target is None else encode_classes(columns.target)
     pipeline = Pipeline([("columns", encoder), ("embedding", _make(chosen, params))])
     labels = classes[0] if classes is not None and chosen.supervised else None
@@ -133,8 +162,28 @@ def embed_table(
         about={"method": chosen.name, "title": chosen.title, "coordinates": names},
         encoded=summarize_columns(columns, categories=categories, scale=scale),
         seconds=seconds,
-        remarks=list(dict.fromkeys(str(w.message) for w in caught)),
+        remarks=[
+            *read.remarks,
+            *_rare(columns.target),
+            *dict.fromkeys(str(w.message) for w in caught),
+        ],
+        notes=_notes(read, columns),
     )
+
+
+def _rare(target: pd.Series | None) -> list[str]:
+    """Say which classes have one row."""
+    if target is None:
+        return []
+    alone = rare_classes(target)
+    return [f"the target {str(target.name)!r} has {alone}."] if alone else []
+
+
+def _notes(read: Source, columns: Columns) -> list[str]:
+    """Say how columns were read, and what was decided."""
+    used = set(columns.features.columns)
+    said = [f"{name}: {note}" for name, note in read.notes.items() if name in used]
+    return [*said, *(f"decided: {line}" for line in columns.decided)]
 
 
 def place_table(
@@ -143,6 +192,7 @@ def place_table(
     *,
     target: str | None = None,
     id: str | None = None,
+    reading: ReadOptions | None = None,
     progress: Callable[[int, int], None] | None = None,
     backend: Backend = NUMPY,
 ) -> Embedded:
@@ -156,6 +206,8 @@ def place_table(
         What `patchfold embed --model` wrote.
     target, id : str, default=None
         Columns to keep beside the coordinates. No class is ever used.
+    reading : ReadOptions, default=None
+        What is known of the file.
     progress : callable, default=None
         Called with the samples that are placed, and all there are; they are then placed
         some thousands at a time.
@@ -170,7 +222,7 @@ def place_table(
     if not backend.is_numpy:
         name, last = pipeline.steps[-1]
         pipeline.steps[-1] = name, backend.copy_model(last)
-    read = read_source(source)
+    read = read_source(source, reading, plain=(target, id))
     for name in filter(None, (id, target)):
         if name not in read.frame.columns:
             raise ValueError(f"there is no column {name!r} in {read.name}.")

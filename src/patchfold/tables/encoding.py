@@ -150,6 +150,8 @@ def describe_columns(
             filling = "most frequent level"
         else:
             kind, done = "number", "scaled to mean 0, variance 1" if scale else "as is"
+            if name in columns.dates:
+                kind, done = "date", f"days since 1970, {done}"
             filling = "median"
         if missing[name]:
             done += f"; {missing[name]} missing cells filled with the {filling}"
@@ -171,7 +173,11 @@ def summarize_columns(
     parts = []
     if columns.numbers:
         done = "scaled" if scale else "as they are"
-        parts.append(f"{_counted(len(columns.numbers), 'number')} {done}")
+        plain = len(columns.numbers) - len(columns.dates)
+        if plain:
+            parts.append(f"{_counted(plain, 'number')} {done}")
+        if columns.dates:
+            parts.append(f"{_counted(len(columns.dates), 'date')} as days, {done}")
     if columns.categories:
         done = f"{_counted(len(columns.categories), 'category')} {categories}"
         parts.append(done + (", scaled" if categories == "ordinal" and scale else ""))

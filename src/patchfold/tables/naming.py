@@ -1,8 +1,11 @@
-"""Names and words of a table as messages show them."""
+"""Names and words of a table as messages show them and commands take them."""
 
 from __future__ import annotations
 
+import csv
+import io
 import shlex
+from collections.abc import Iterable
 
 LONGEST_WORD = 60
 """Characters of a name or level that a message shows."""
@@ -17,6 +20,31 @@ def listed(words: list[str]) -> str:
 def typed(name: str) -> str:
     """Return a name as it is typed in a shell."""
     return shlex.quote(name) if name.isprintable() else repr(name)
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Return names as a list with commas; one that holds a comma is quoted.
+
+    Examples
+    --------
+    >>> from patchfold.tables.naming import join_names, split_names
+    >>> join_names(["size", "a, b"])
+    'size,"a, b"'
+    >>> split_names('size,"a, b"')
+    ('size', 'a, b')
+    """
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="").writerow(names)
+    return buffer.getvalue()
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Split a list with commas, in which a name may stand in quotes."""
+    rows = csv.reader([text], skipinitialspace=True)
+    names = tuple(name.strip() for row in rows for name in row if name.strip())
+    if text and not names:
+        raise ValueError(f"names are listed with commas. Got {text!r} instead.")
+    return names
 
 
 def _shown(word: str) -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..validation import LARGEST
-from .naming import listed, typed
+from .dates import as_days
+from .naming import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,10 +50,10 @@ class Block:
 
 
 def is_number(kind: Any) -> bool:
-    """Tell whether a column of this type holds numbers or truth values."""
+    """Tell whether a column of this type holds numbers, truth values or dates."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-    return bool(is_numeric_dtype(kind) or is_bool_dtype(kind))
+    return bool(is_numeric_dtype(kind) or is_bool_dtype(kind) or kind.kind in "mM")
 
 
 def is_plain(kind: Any) -> bool:
@@ -102,10 +103,11 @@ def as_numbers(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 
 
 def as_number(column: pd.Series, name: str) -> pd.Series:
-    """Return a column as floats, NaN where missing."""
+    """Return a column as floats, NaN where missing; dates as days."""
     import pandas as pd
 
-    refuse_dates(column, name)
+    if column.dtype.kind in "mM":
+        return pd.Series(as_days(column), index=column.index)
     try:
         values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError):
@@ -115,36 +117,31 @@ def as_number(column: pd.Series, name: str) -> pd.Series:
             f"column {name!r} must have numbers only. Got {listed(words[:1].tolist())}"
             f"{f' and {len(words) - 1} more' if len(words) > 1 else ''} instead."
         ) from None
-    infinite = int(np.isinf(values).sum())
-    if infinite:
-        raise ValueError(
-            f"column {name!r} has {infinite} infinite cells; leave it out (--drop)."
-        )
-    largest = float(np.nanmax(np.abs(values), initial=0))
-    if largest > LARGEST:
-        raise ValueError(
-            f"column {name!r} has a value of size {largest:.3g}, and more than "
-            f"{LARGEST:g} cannot be squared: write it in another unit, or leave it "
-            "out (--drop)."
-        )
+    fault = find_fault(values, spread=False)
+    if fault:
+        raise ValueError(f"column {name!r} {fault}; leave it out (--drop).")
     return pd.Series(values, index=column.index)
 
 
-def check_spread(values: pd.Series, name: str) -> None:
-    """Refuse numbers that differ, but whose squared differences are all 0."""
-    widest = float(values.max() - values.min())
-    if 0 < widest < 1 / LARGEST:
-        raise ValueError(
-            f"column {name!r} varies by {widest:.3g} at most, and less than "
-            f"{1 / LARGEST:g} is 0 when squared: write it in another unit, or leave "
-            "it out (--drop)."
-        )
+def find_fault(values: np.ndarray, *, spread: bool) -> str:
+    """Say why a column of floats cannot be used; nothing if it can.
 
-
-def refuse_dates(column: pd.Series, name: str) -> None:
-    """Refuse a column of dates or of times."""
-    if column.dtype.kind in "mM":
-        raise ValueError(
-            f"column {name!r} has dates; leave it out (--drop {typed(name)}) or turn "
-            "it into a number."
+    With `spread`, numbers are refused whose squared differences are all 0.
+    """
+    infinite = int(np.isinf(values).sum())
+    if infinite:
+        return f"has {infinite} infinite cells"
+    largest = float(np.nanmax(np.abs(values), initial=0))
+    if largest > LARGEST:
+        return (
+            f"has a value of size {largest:.3g}, and more than {LARGEST:g} cannot be "
+            "squared: write it in another unit"
         )
+    if spread and not np.isnan(values).all():
+        widest = float(np.nanmax(values) - np.nanmin(values))
+        if 0 < widest < 1 / LARGEST:
+            return (
+                f"varies by {widest:.3g} at most, and less than {1 / LARGEST:g} is 0 "
+                "when squared: write it in another unit"
+            )
+    return ""

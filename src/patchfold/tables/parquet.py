@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..backends.files import check_growth
 from ..backends.memory import require_memory
-from .delimited import MAX_COLUMNS, MAX_NAME, TOO_WIDE
+from .arrow import as_objects, text_columns, to_frame
+from .dialect import MAX_COLUMNS, MAX_NAME, TOO_WIDE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,22 +85,45 @@ def look_at(path: Path) -> Contents:
     return contents
 
 
-def read_parquet(path: Path) -> pd.DataFrame:
-    """Read a file, or a folder that is partitioned by values of columns."""
+def read_parquet(path: Path) -> tuple[pd.DataFrame, list[str]]:
+    """Read a file, or a folder that is partitioned by values of columns.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+    words : list of str
+        Columns of text, which are categorical.
+    """
     contents = look_at(path)
     cells = contents.n_rows * len(contents.schema)
     require_memory(BYTES_PER_CELL * cells, f"a table of {cells:,} cells", REMEDY)
     # As dictionaries, or a long text that stands in every row would be copied to each.
     table = _pyarrow().read_table(path, read_dictionary=contents.words)
-    return frame_of(table, contents.words)
+    return to_frame(table), contents.words
+
+
+def read_feather(path: Path) -> tuple[pd.DataFrame, list[str]]:
+    """Read a Feather file; returns as `read_parquet` does."""
+    _pyarrow()
+    import pyarrow as pa
+
+    if path.exists() and not path.is_file():
+        raise ValueError("it is not a file")
+    batches, size, grown = [], path.stat().st_size, 0
+    with pa.memory_map(str(path)) as mapped, pa.ipc.open_file(mapped) as file:
+        _check_columns([file.schema])
+        for number in range(file.num_record_batches):
+            batches.append(file.get_batch(number))
+            grown += batches[-1].nbytes
+            check_growth(size, grown, "write it as CSV")
+            batches[-1].validate(full=True)
+        table = pa.Table.from_batches(batches, file.schema)
+    return to_frame(table), text_columns(table.schema)
 
 
 def frame_of(table: pa.Table, words: list[str]) -> pd.DataFrame:
     """Return an Arrow table as a data frame, its columns of text as objects."""
-    frame = table.to_pandas()
-    for name in frame.columns.intersection(words):
-        frame[name] = frame[name].astype(object)
-    return frame
+    return as_objects(to_frame(table), words)
 
 
 def cut_rows(contents: Contents, length: int) -> list[list[Run]]:

@@ -1,14 +1,17 @@
-"""A CSV, Parquet or ARFF file, or the name of a dataset -> a data frame."""
+"""A file, or the name of a dataset -> a data frame with types."""
 
 from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterator
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,14 +19,50 @@ from ..backends.files import read_bytes
 from ..backends.memory import require_memory
 from ..datasets import DatasetUnavailableError, load
 from .arff import parse_arff
-from .delimited import MAX_NAME, parse_csv
-from .parquet import REMEDY, read_parquet
+from .arrow import text_columns, to_frame
+from .delimited import parse_csv
+from .dialect import MAX_NAME, UNNAMED, find_dialect, to_utf8
+from .excel import read_excel
+from .interpretation import Customs, Doubt, interpret
+from .parquet import REMEDY, read_feather, read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
 
 BYTES_PER_BYTE = 12
 """What a byte of a text file takes at the peak: empty cells become numbers."""
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the user says of a file; what is None is found out.
+
+    Attributes
+    ----------
+    sep : str or None
+        Between cells of text.
+    encoding : str or None
+        Of text.
+    decimal : {".", ","} or None
+        Decimal mark.
+    dates : {"dmy", "mdy"} or None
+        Order of day, month and year in dates such as 01/02/2020.
+    missing : tuple of str
+        Words for a missing cell, beside the usual ones.
+    """
+
+    sep: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    dates: str | None = None
+    missing: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.sep is not None and len(self.sep) != 1:
+            raise ValueError(f"sep must be one character. Got {self.sep!r} instead.")
+        Customs(self.decimal, self.dates, self.missing)
 
 
 @dataclass(frozen=True)
@@ -38,20 +77,54 @@ class Source:
         One row per sample.
     target : str or None
         The column of the classes, where the source says so itself.
+    notes : dict of str to str
+        How columns were written whose type is not plain to see.
+    doubts : dict of str to Doubt
+        Columns that could mean something else.
+    remarks : list of str
+        What is unusual about the file.
     """
 
     name: str
     frame: pd.DataFrame
     target: str | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+    doubts: Mapping[str, Doubt] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
 
 
-def read_source(text: str | os.PathLike[str]) -> Source:
+class _Raw(NamedTuple):
+    """What a reader found.
+
+    `encoded` are categorical columns whose levels are not declared, `texts` columns
+    that are declared as text.
+    """
+
+    frame: pd.DataFrame
+    encoded: Collection[str] = ()
+    texts: Collection[str] = ()
+    decimal: str | None = None
+    likely: str = "."
+    remarks: Sequence[str] = ()
+
+
+def read_source(
+    text: str | os.PathLike[str],
+    options: ReadOptions | None = None,
+    *,
+    plain: Collection[str | None] = (),
+) -> Source:
     """Read a file, or a dataset of `patchfold.datasets` by its name.
 
     Parameters
     ----------
     text : str or path-like
-        A path, or a name of the catalogue. What exists as a file is a file.
+        A path, or a name of the catalogue. What exists as a file is a file. "-" is
+        the standard input.
+    options : ReadOptions or None
+        What is known of the file.
+    plain : collection of str
+        Columns whose words stay as they are: classes, names of samples.
 
     Returns
     -------
@@ -69,9 +142,12 @@ def read_source(text: str | os.PathLike[str]) -> Source:
     >>> source.frame.shape, source.target
     ((32, 6), 'target')
     """
+    options = options or ReadOptions()
+    if text == STANDARD_INPUT:
+        return _read_standard_input(options, plain)
     path = Path(text)
     if (path.exists() and not path.is_dir()) or _reader(path) is not None:
-        return Source(path.name, read_table(path))
+        return _read_file(path, path, options, plain)
     try:
         dataset = load(str(text))
     except (DatasetUnavailableError, ValueError) as error:
@@ -82,17 +158,28 @@ def read_source(text: str | os.PathLike[str]) -> Source:
     return Source(dataset.name, _dataset_frame(dataset), "target")
 
 
-def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    sep: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    dates: str | None = None,
+    missing: Sequence[str] | str = (),
+) -> pd.DataFrame:
     """Read a table; the end of its name says how.
 
-    In CSV a header without commas may be separated by semicolons or tabs. A cell that
-    is empty, "NA", "?" or the like is missing.
+    Separators, quotes, encodings, decimal commas, thousands marks, currencies, local
+    dates, truth values in words and words for missing cells are found out.
 
     Parameters
     ----------
     path : path-like
-        A file that ends in .csv, .tsv (or either with .gz), .parquet or .arff; or a
-        folder of Parquet files, partitioned by columns, whose name ends in .parquet.
+        A file that ends in .csv, .tsv or .txt (or these with .gz), .parquet, .feather,
+        .arff, .xlsx, .xls or .ods; or a folder of Parquet files, partitioned by
+        columns, whose name ends in .parquet.
+    sep, encoding, decimal, dates, missing
+        As in `ReadOptions`: they overrule what would be found out.
 
     Returns
     -------
@@ -104,19 +191,62 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     ValueError
         If it is not a table of that kind, or has no rows or two columns of one name.
     """
-    path = Path(path)
+    words = (missing,) if isinstance(missing, str) else tuple(missing)
+    options = ReadOptions(sep, encoding, decimal, dates, words)
+    return _read_file(Path(path), Path(path), options, ()).frame
+
+
+def _read_file(
+    path: Path, called: Path, options: ReadOptions, plain: Collection[str | None]
+) -> Source:
+    """Read a file that the user knows by another name, perhaps."""
     reader = _reader(path)
     if reader is None:
-        raise ValueError(f"{path}: the name must end in {', '.join(READERS)}.")
-    with name_file(path):
-        frame = reader(path)
-    if frame.empty:
-        raise ValueError(f"{path} has no rows or no columns.")
-    frame.columns = frame.columns.map(str)
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise ValueError(f"{path} has more than one column named {twice[0]!r}.")
-    return frame.reset_index(drop=True)
+        raise ValueError(f"{called}: the name must end in {', '.join(READERS)}.")
+    with name_file(called):
+        raw = reader(path, options)
+        frame = raw.frame
+        if frame.empty:
+            raise ValueError("it has no rows or no columns")
+        frame.columns = frame.columns.map(str)
+        twice = frame.columns[frame.columns.duplicated()]
+        if len(twice):
+            raise ValueError(f"it has more than one column named {twice[0]!r}")
+        decimal = options.decimal or raw.decimal
+        customs = Customs(decimal, options.dates, options.missing, raw.likely)
+        found = interpret(
+            frame.reset_index(drop=True),
+            customs,
+            plain={*plain, *raw.texts},
+            encoded=raw.encoded,
+        )
+    remarks = [f"{called.name}: {remark}." for remark in raw.remarks]
+    return Source(called.name, found.frame, None, found.notes, found.doubts, remarks)
+
+
+def _read_standard_input(options: ReadOptions, plain: Collection[str | None]) -> Source:
+    """Read what is piped in; its first bytes say what it is."""
+    called = Path(STANDARD_INPUT)
+    with name_file(called):
+        data = sys.stdin.buffer.read()
+    ending = next(
+        (end for start, end in MAGIC.items() if data.startswith(start)), ".csv"
+    )
+    if re.match(rb"(?is)\s*(%[^\n]*\n\s*)*@relation", data[: 2**16]):
+        ending = ".arff"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"input{ending}"
+        path.write_bytes(data)
+        return _read_file(path, called, options, plain)
+
+
+MAGIC = {
+    b"PAR1": ".parquet",
+    b"ARROW1": ".feather",
+    b"PK": ".xlsx",
+    b"\x1f\x8b": ".csv.gz",
+}
+"""How files begin."""
 
 
 @contextmanager
@@ -144,37 +274,56 @@ def _first_line(error: Exception) -> str:
     return f"{type(error).__name__} {words}".strip()
 
 
-def _reader(path: Path) -> Callable[[Path], pd.DataFrame] | None:
+def _reader(path: Path) -> Callable[[Path, ReadOptions], _Raw] | None:
     name = path.name.lower()
     return next((read for end, read in READERS.items() if name.endswith(end)), None)
 
 
-def _read_text(path: Path) -> str:
+def _read_bytes(path: Path) -> bytes:
     raw = read_bytes(path)
     require_memory(
         BYTES_PER_BYTE * len(raw),
         f"a table of {len(raw):,} bytes",
         REMEDY,
     )
-    if b"\0" in raw:
-        raise ValueError(
-            "it holds NUL bytes, so it is no text in UTF-8; save it as such"
-        )
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"byte {error.start:,} is {raw[error.start]:#04x}, so it is no text in "
-            "UTF-8; save it as such"
-        ) from None
+    return raw
 
 
-def _read_csv(path: Path) -> pd.DataFrame:
-    return parse_csv(_read_text(path))
+def _read_csv(path: Path, options: ReadOptions) -> _Raw:
+    raw, remarks = to_utf8(_read_bytes(path), options.encoding)
+    tabs = ".tsv" in path.name.lower()
+    dialect = find_dialect(raw, options.sep, options.decimal, tabs)
+    table = parse_csv(raw, dialect)
+    del raw
+    for name in [name for name in table.column_names if name.startswith(UNNAMED)]:
+        if table[name].null_count == table.num_rows:
+            table = table.drop_columns(name)  # separators at the ends of lines
+    # A comma between cells leaves the point as decimal mark.
+    decimal = "." if dialect.separator == "," else dialect.decimal
+    frame = to_frame(table)
+    words = text_columns(table.schema)
+    likely = "," if dialect.separator == ";" else "."
+    return _Raw(frame, words, (), decimal, likely, [*remarks, *dialect.notes])
 
 
-def _read_arff(path: Path) -> pd.DataFrame:
-    return parse_arff(_read_text(path))
+def _read_arff(path: Path, options: ReadOptions) -> _Raw:
+    raw, remarks = to_utf8(_read_bytes(path), options.encoding)
+    frame = parse_arff(raw.decode("utf-8"))
+    texts = frame.select_dtypes(["object", "string"]).columns
+    return _Raw(frame, texts=texts, remarks=remarks)
+
+
+def _read_parquet(path: Path, options: ReadOptions) -> _Raw:
+    return _Raw(*read_parquet(path))
+
+
+def _read_feather(path: Path, options: ReadOptions) -> _Raw:
+    return _Raw(*read_feather(path))
+
+
+def _read_excel(path: Path, options: ReadOptions) -> _Raw:
+    frame, remarks = read_excel(path)
+    return _Raw(frame, remarks=remarks)
 
 
 READERS = {
@@ -182,8 +331,13 @@ READERS = {
     ".csv.gz": _read_csv,
     ".tsv": _read_csv,
     ".tsv.gz": _read_csv,
-    ".parquet": read_parquet,
+    ".txt": _read_csv,
+    ".parquet": _read_parquet,
+    ".feather": _read_feather,
     ".arff": _read_arff,
+    ".xlsx": _read_excel,
+    ".xls": _read_excel,
+    ".ods": _read_excel,
 }
 
 

@@ -1,0 +1,167 @@
+"""Dates and times as people write them -> timestamps, and timestamps -> days.
+
+ISO 8601 in CSV PyArrow has read before; here are local orders of day, month and year,
+names of months, and times of day.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ORDERS = {"dmy": "day, month, year", "mdy": "month, day, year", "ymd": "year first"}
+"""Orders of day, month and year."""
+
+_NUMERIC = (
+    r"(?P<one>\d{1,4})(?P<sign>[-./])(?P<two>\d{1,2})[-./](?P<three>\d{1,4})"
+    r"(?:[T, ]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d(?:\.\d+)?))?"
+    r" ?(?P<half>[AaPp]\.?[Mm]\.?)?)?"
+)
+_NAMED = (
+    *("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y"),
+    *("%d-%b-%Y", "%d-%b-%y", "%d %b %y", "%d. %B %Y", "%b %Y", "%B %Y", "%b-%Y"),
+    *("%a, %d %b %Y", "%A, %d %B %Y", "%A, %B %d, %Y", "%d %b %Y %H:%M:%S"),
+    *("%d %b %Y %H:%M", "%a %b %d %H:%M:%S %Y", "%b %d, %Y %H:%M"),
+)
+_TIME = r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:\.\d+)?))?"
+LIKE = re.compile(
+    r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b.*|\d{1,2}\.? \w{3,} \d{2,4}|"
+    r"\w{3,} \d{1,2},? \d{4}|\d{4}-\d\d-\d\d.*"
+)
+"""Texts that look like a date."""
+
+NAME = re.compile(r"date|datum|day|fecha|data|jour|tag|_dt|dt_", re.IGNORECASE)
+"""Names of columns in which 20200131 is a date."""
+
+
+class Dates(NamedTuple):
+    """Texts as timestamps, NaT where one is no date; how they are written.
+
+    `sure` says whether the texts show the order of day, month and year.
+    """
+
+    values: pd.Series
+    form: str
+    sure: bool = True
+
+
+def read_dates(texts: pd.Series, order: str | None = None) -> Dates | None:
+    """Return texts as timestamps; None where none is a date.
+
+    Parameters
+    ----------
+    texts : pandas.Series
+        Different texts, without blanks around them.
+    order : {"dmy", "mdy", "ymd"} or None
+        Order of day, month and year, where it is known.
+
+    Returns
+    -------
+    Dates or None
+    """
+    import pandas as pd
+
+    first = texts.iloc[0]
+    parts = texts.str.extract(f"^{_NUMERIC}$")
+    if parts["one"].notna().any():
+        return _ordered(parts, order)
+    iso = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
+    if re.match(r"\d{4}-\d\d", first) and iso.notna().any():
+        return Dates(iso.dt.tz_localize(None), "ISO 8601")
+    for form in _NAMED:
+        if not pd.isna(pd.to_datetime(first, format=form, errors="coerce")):
+            dates = pd.to_datetime(texts, format=form, errors="coerce")
+            return Dates(dates, "names of months")
+    return None
+
+
+def _ordered(parts: pd.DataFrame, order: str | None) -> Dates | None:
+    """Put numbers into years, months and days: by the order in which all are dates."""
+    there = parts["one"].notna()
+    lengths = parts.loc[there, ["one", "three"]].apply(lambda c: c.str.len())
+    orders = ["ymd"] if (lengths["one"] == 4).all() else ["dmy", "mdy"]
+    if (parts["sign"] == ".").any() and "dmy" in orders:
+        orders = ["dmy"]
+    if order in ("dmy", "mdy") and "dmy" in orders:
+        orders = [order]
+    made = {}
+    for each in orders:
+        dates = _assemble(parts, each)
+        if dates[there].notna().all():
+            made[each] = dates
+    if not made:
+        return None
+    chosen, dates = next(iter(made.items()))
+    sure = len(made) == 1 or made["dmy"].equals(made["mdy"])
+    return Dates(dates, ORDERS[chosen], sure)
+
+
+def _assemble(parts: pd.DataFrame, order: str) -> pd.Series:
+    import pandas as pd
+
+    named = dict(zip(order, ("one", "two", "three"), strict=True))
+    numbers = {
+        word: pd.to_numeric(parts[named[word[0]]]) for word in ("year", "month", "day")
+    }
+    year = numbers["year"]
+    short = parts[named["y"]].str.len() <= 2
+    numbers["year"] = year.mask(short, year + np.where(year < 70, 2000, 1900))
+    dates = pd.to_datetime(pd.DataFrame(numbers), errors="coerce")
+    hours = _hours(parts).where(parts["hour"].notna(), 0)
+    return (dates + pd.to_timedelta(hours, unit="h")).dt.round("us")
+
+
+def _hours(parts: pd.DataFrame) -> pd.Series:
+    import pandas as pd
+
+    hour, minute, second = (
+        pd.to_numeric(parts[name]) for name in ("hour", "minute", "second")
+    )
+    if "half" in parts:
+        late = parts["half"].str.lower().str.startswith("p")
+        halved = parts["half"].notna()
+        hour = hour.where(~halved, hour % 12 + np.where(late.eq(True), 12, 0))
+    hours = hour + minute / 60 + second.fillna(0) / 3600
+    return hours.where(hours < 24)
+
+
+def read_times(texts: pd.Series) -> pd.Series | None:
+    """Return times of day as parts of a day; None where not all are such."""
+    parts = texts.str.extract(f"^{_TIME}$")
+    hours = _hours(parts)
+    return hours / 24 if hours.notna().all() else None
+
+
+def read_compact(column: pd.Series) -> pd.Series | None:
+    """Return whole numbers such as 20200131 as dates; None where one is none."""
+    import pandas as pd
+
+    there = column.dropna()
+    if there.empty or not there.between(19000101, 21001231).all():
+        return None
+    text = there.astype(np.int64).astype(str)
+    dates = pd.to_datetime(text, format="%Y%m%d", errors="coerce")
+    return dates.reindex(column.index) if dates.notna().all() else None
+
+
+def as_days(column: pd.Series) -> np.ndarray:
+    """Return timestamps or durations as days: since 1970 the first, NaN where missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from patchfold.tables.dates import as_days
+    >>> as_days(pd.Series(pd.to_datetime(["1970-01-02 12:00", None])))
+    array([1.5, nan])
+    """
+    import pandas as pd
+
+    if column.dtype.kind == "M":
+        stamps = pd.to_datetime(column, utc=True).dt.tz_localize(None)
+        column = stamps - pd.Timestamp(0)
+    return (column / pd.Timedelta(days=1)).to_numpy(dtype=np.float64)

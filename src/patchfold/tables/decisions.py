@@ -1,0 +1,114 @@
+"""What must be decided about columns: all of it in one error, or decided at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .judging import Finding
+from .naming import listed, split_names, typed
+
+OTHERWISE = {
+    "drop": "leave it out (--drop {0}), or use it as it is (--keep {0})",
+    "firm": "leave it out (--drop {0})",
+    "id": "it may name the samples (--id {0}); or leave it out (--drop {0}), or use it "
+    "as it is (--keep {0})",
+    "dates": "say which (--dates dmy or --dates mdy)",
+    "decimal": "say which (--decimal , or --decimal .)",
+    "missing": "count that as missing (--missing {1}), leave the column out (--drop "
+    "{0}), or use its texts as categories (--keep {0})",
+}
+"""What can be done about a doubt: {0} is the column, {1} the value."""
+
+DONE = {
+    "drop": "{0} left out: it {1}",
+    "id": "{0} names the samples: it {1}",
+    "dates": "{0} read with the day first: it {1}",
+    "decimal": "{0} read with the decimal mark {2!r}: it {1}",
+    "missing": "{0}: {2} counted as missing",
+}
+"""What was done about one: {0} is the column, {1} the reason, {2} the value."""
+
+
+class UndecidedColumnsError(ValueError):
+    """Columns cannot be used before something is decided about them.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+        The columns.
+    missing : mapping of str to int
+        Missing cells by column, where nothing was said about filling them in.
+
+    Attributes
+    ----------
+    problems : list of str
+        One line for each, with what can be done.
+    decisions : dict
+        One way to decide them all: those of `drop`, `id`, `impute`, `missing`,
+        `dates` and `decimal` that are needed.
+    """
+
+    def __init__(self, findings: Sequence[Finding], missing: Mapping[str, int]) -> None:
+        super().__init__(findings, missing)
+        self.problems = [_problem(finding) for finding in findings]
+        self.decisions = decide(findings)
+        if missing:
+            counts = listed([f"{name} {count}" for name, count in missing.items()])
+            self.problems.append(
+                f"{sum(missing.values())} cells are missing ({counts}): fill them in "
+                "(--impute median), or leave the columns out (--drop)."
+            )
+            self.decisions["impute"] = "median"
+
+    def __str__(self) -> str:
+        return self.tell(
+            ", ".join(f"{name}={value!r}" for name, value in self.decisions.items())
+        )
+
+    def tell(self, remedy: str) -> str:
+        """Return the problems, and one way to decide them all, as text."""
+        if len(self.problems) == 1:
+            return f"{self.problems[0]} Decide, for example, with: {remedy}"
+        head = f"{len(self.problems)} things about the columns must be decided:"
+        lines = "\n".join(f"  {problem}" for problem in self.problems)
+        return f"{head}\n{lines}\nDecide all, for example, with:\n  {remedy}"
+
+
+class MissingValuesError(UndecidedColumnsError):
+    """Cells are missing, and nothing was said about filling them in."""
+
+
+def _problem(finding: Finding) -> str:
+    doubt = finding.doubt
+    assert doubt is not None
+    option = "firm" if doubt.firm else doubt.option
+    advice = OTHERWISE[option].format(typed(finding.column), typed(doubt.value))
+    return f"column {finding.column!r} {doubt.reason}: {advice}."
+
+
+def decide(findings: Sequence[Finding]) -> dict[str, Any]:
+    """Return one way to decide what is in doubt, as arguments."""
+    decisions: dict[str, Any] = {}
+    for finding in findings:
+        doubt = finding.doubt
+        assert doubt is not None
+        if doubt.option in ("drop", "missing"):
+            dropped = doubt.option == "drop"
+            values = [finding.column] if dropped else split_names(doubt.value)
+            decisions.setdefault(doubt.option, []).extend(values)
+        else:
+            decisions[doubt.option] = doubt.value
+    return decisions
+
+
+def tell_decisions(findings: Sequence[Finding]) -> list[str]:
+    """Say what was decided about columns."""
+    lines = []
+    for finding in findings:
+        doubt = finding.doubt
+        assert doubt is not None
+        lines.append(
+            DONE[doubt.option].format(finding.column, doubt.reason, doubt.value)
+        )
+    return lines

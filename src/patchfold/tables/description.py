@@ -1,0 +1,94 @@
+"""A data frame -> a data frame that says what its columns are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from .decisions import UndecidedColumnsError
+from .interpretation import interpret
+from .judging import judge_columns, rare_classes
+from .reading import read_source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def describe(
+    data: Any,
+    target: str | None = None,
+    *,
+    id: str | None = None,
+    drop: Iterable[str] = (),
+    keep: Iterable[str] = (),
+) -> pd.DataFrame:
+    """Say what the columns of a table are, and what must be decided about them.
+
+    Parameters
+    ----------
+    data : pandas.DataFrame, path or str
+        A table, a file, or the name of a dataset.
+    target : str, default=None
+        The column of the classes.
+    id : str, default=None
+        The column that names the samples.
+    drop, keep : iterable of str
+        Columns to leave out, and those to use whatever they look like.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each column: its `kind`, cells that are `missing`, how it was read
+        (`note`), what is wrong with it (`problem`), and one way to decide that
+        (`decision`), as an argument of `patchfold.compare`. Both are empty where
+        nothing must be decided.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import patchfold as pf
+    >>> frame = pd.DataFrame({"price": ["3,50 €", "12,00 €", None], "unit": "kg"})
+    >>> pf.tables.describe(frame)[["kind", "missing", "decision"]]
+                kind  missing         decision
+    column
+    price     number        1  impute='median'
+    unit    constant        0
+    """
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame):
+        found: Any = interpret(data, plain=(target, id))
+    else:
+        found = read_source(data, plain=(target, id))
+        target = target or found.target
+    frame, drop = found.frame, set(drop)
+    findings = judge_columns(
+        frame,
+        skipped={target, id, *drop},
+        keep=set(keep),
+        named=id is not None,
+        doubts=found.doubts,
+    )
+    rows = {}
+    for finding in findings:
+        gaps = {finding.column: finding.missing} if finding.missing else {}
+        if finding.kind in ("constant", "empty"):
+            gaps = {}
+        error = UndecidedColumnsError([finding] if finding.doubt else [], gaps)
+        decision = ", ".join(f"{k}={v!r}" for k, v in error.decisions.items())
+        note = found.notes.get(finding.column, "")
+        problem = " ".join(error.problems)
+        rows[finding.column] = [finding.kind, finding.missing, note, problem, decision]
+    for name, kind in (
+        (target, "target"),
+        (id, "id"),
+        *((n, "left out") for n in drop),
+    ):
+        if name is not None:
+            missing = int(frame[name].isna().sum())
+            alone = rare_classes(frame[name]) if kind == "target" else ""
+            rows[name] = [kind, missing, found.notes.get(name, ""), alone, ""]
+    heads = ["kind", "missing", "note", "problem", "decision"]
+    order = [name for name in frame.columns if name in rows]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=heads).loc[order]
+    return table.rename_axis("column")

@@ -1,0 +1,276 @@
+"""Bytes of a text file -> its encoding, separator, quotes, header and decimal mark.
+
+The readers that were tried (docs/reading.md) find a separator at best; what they do
+not find out, this module does, from the first lines alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import NamedTuple
+
+SEPARATORS = ("\t", ";", ",", "|")
+"""Tried in this order; a blank only where none of them separates."""
+
+MAX_COLUMNS = 100_000
+"""A table with more is refused."""
+
+TOO_WIDE = (
+    f"more than {MAX_COLUMNS:,} are not read: leave some out, or give an array to the "
+    "estimators in Python"
+)
+
+UNNAMED = "Unnamed: "
+"""How columns are called that have no name in the header, as pandas does."""
+
+MAX_NAME = 1000
+"""Characters in the name of a column; a longer one is no name."""
+
+SAMPLE_LINES = 200
+SAMPLE_BYTES = 2**18
+"""Lines that are looked at: as many as these bytes hold, and always three."""
+
+_FRACTION = re.compile(r"[-+]?\d*[.,]\d+([eE][-+]?\d+)?")
+_DECIMAL = {
+    mark: re.compile(
+        rf"\D*(\d+{mark}(\d{{1,2}}|\d{{4,}})|\d{{1,3}}({group}\d{{3}})+{mark}\d+|"
+        rf"\d{{1,3}}({group}\d{{3}}){{2,}})\D*"
+    )
+    for mark, group in ((",", r"\."), (r"\.", ","))
+}
+"""Numbers that show their decimal mark."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file is written.
+
+    Attributes
+    ----------
+    separator, quote : str
+        Between cells; around a cell that holds a separator.
+    names : list of str
+        Columns; "Unnamed: 0" where the header has no name, column_1, column_2, ...
+        where there is no header.
+    start : int
+        Byte where the rows begin.
+    above : int
+        Lines before the rows.
+    rows : list of list of str
+        The first rows.
+    decimal : str or None
+        Decimal mark, where the first rows show it.
+    notes : list of str
+        What is not usual, and what was guessed.
+    """
+
+    separator: str
+    quote: str
+    names: list[str]
+    start: int
+    above: int
+    rows: list[list[str]]
+    decimal: str | None
+    notes: list[str]
+
+
+def to_utf8(raw: bytes, encoding: str | None = None) -> tuple[bytes, list[str]]:
+    """Return a text as UTF-8 without lone carriage returns, and what was guessed.
+
+    Without an encoding, marks at the start are trusted, then UTF-8 is tried, then
+    Windows-1252, which most other files of Western Europe and America are in.
+    """
+    notes = []
+    if encoding is None and raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        encoding = "utf-16"
+    if encoding is not None:
+        try:
+            raw = raw.decode(encoding).encode("utf-8")
+        except LookupError:
+            raise ValueError(f"encoding {encoding!r} is not known") from None
+        except UnicodeError as error:
+            raise ValueError(f"it is no text in {encoding} ({error})") from None
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    if b"\0" in raw:
+        raise ValueError(
+            "it holds NUL bytes, so it is no text in UTF-8: name its encoding "
+            "(--encoding)"
+        )
+    if not raw.isascii():
+        try:
+            raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raw = _western(raw, error)
+            notes.append(
+                "it is not in UTF-8, and was read as Windows-1252; --encoding names "
+                "another one"
+            )
+    if b"\r" in raw and raw.count(b"\r") != raw.count(b"\r\n"):
+        raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return raw, notes
+
+
+def _western(raw: bytes, error: UnicodeDecodeError) -> bytes:
+    try:
+        return raw.decode("cp1252").encode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(
+            f"byte {error.start:,} is {raw[error.start]:#04x}, so it is no text in "
+            "UTF-8: name its encoding (--encoding)"
+        ) from None
+
+
+def find_dialect(
+    raw: bytes, sep: str | None = None, decimal: str | None = None, tabs: bool = False
+) -> Dialect:
+    r"""Look at the first lines of a text.
+
+    Parameters
+    ----------
+    raw : bytes
+        The text, in UTF-8.
+    sep, decimal : str or None
+        What the user says.
+    tabs : bool
+        Whether the name of the file says that tabs separate.
+
+    Raises
+    ------
+    ValueError
+        If there is no header, or it is none.
+
+    Examples
+    --------
+    >>> from patchfold.tables.dialect import find_dialect
+    >>> found = find_dialect(b"size;hue\n1,5;red\n2;blue\n")
+    >>> found.separator, found.names, found.decimal
+    (';', ['size', 'hue'], ',')
+    """
+    lines = _first_lines(raw)
+    first, notes = 0, []
+    while first < len(lines) and (lines[first].isspace() or lines[first][0] == "#"):
+        first += 1
+    if first == len(lines):
+        raise ValueError("it is empty")
+    declared = re.fullmatch(r"sep=(.)\s*", lines[first])
+    if declared:
+        sep, first = sep or declared[1], first + 1
+    if sep is None:
+        sep = _separator(lines[first:], tabs)
+    quote = _quote(lines[first:], sep)
+    rows = _parse(lines, first, sep, quote)
+    if not rows:
+        raise ValueError(
+            f"the first row has a cell of more than {csv.field_size_limit():,} "
+            "characters: is it a table?"
+        )
+    usual = Counter(len(row.cells) for row in rows).most_common(1)[0][0]
+    while len(rows) > 1 and len(rows[0].cells) == 1 < usual:
+        notes.append(f"a line above the header was skipped: {rows[0].cells[0][:60]!r}")
+        rows.pop(0)
+    names = [name.strip() for name in rows[0].cells]
+    if any(_FRACTION.fullmatch(name) for name in names):
+        notes.append("there is no header: the first row has numbers")
+        names = [f"column_{n + 1}" for n in range(len(names))]
+        above = rows[0].start
+    else:
+        above = rows.pop(0).stop
+    cells = [row.cells for row in rows]
+    return Dialect(
+        separator=sep,
+        quote=quote,
+        names=_check_names(names),
+        start=sum(len(line.encode("utf-8")) for line in lines[:above]),
+        above=above,
+        rows=cells,
+        decimal=decimal or _decimal(cells),
+        notes=notes,
+    )
+
+
+class _Row(NamedTuple):
+    """Cells of a row, its first line, and the line after it."""
+
+    cells: list[str]
+    start: int
+    stop: int
+
+
+def _first_lines(raw: bytes) -> list[str]:
+    """Return the first lines, with their ends."""
+    lines: list[str] = []
+    start = 0
+    while start < len(raw) and len(lines) < SAMPLE_LINES:
+        if start > SAMPLE_BYTES and len(lines) >= 3:
+            break
+        stop = raw.find(b"\n", start) + 1 or len(raw)
+        lines.append(raw[start:stop].decode("utf-8"))
+        start = stop
+    return lines
+
+
+def _parse(lines: list[str], first: int, sep: str, quote: str) -> list[_Row]:
+    """Cut lines into cells; blank ones are left out, and so is a row without an end."""
+    read = csv.reader(
+        lines[first:],
+        delimiter=sep,
+        quotechar=quote,
+        skipinitialspace=sep == " ",
+    )
+    rows, start = [], first
+    try:
+        for cells in read:
+            stop = first + read.line_num
+            if any(line.strip(" \r\n") for line in lines[start:stop]):
+                rows.append(_Row(cells, start, stop))
+            start = stop
+    except csv.Error:  # a cell without end, or too long: another separator, perhaps
+        pass
+    return rows
+
+
+def _separator(lines: list[str], tabs: bool) -> str:
+    """Return what cuts most lines into as many cells, more than one."""
+    best, share = "", 0.0
+    for sep in ("\t",) if tabs else (*SEPARATORS, " "):
+        counts = Counter(len(row.cells) for row in _parse(lines, 0, sep, '"'))
+        usual, often = counts.most_common(1)[0] if counts else (1, 0)
+        part = often / max(counts.total(), 1)
+        if sep == " " and best:
+            break
+        if usual > 1 and part > share:
+            best, share = sep, part
+    if share > 0.6:
+        return best
+    return max("," if not tabs else "\t", *SEPARATORS, key=lines[0].count)
+
+
+def _quote(lines: list[str], sep: str) -> str:
+    """Return the quotation mark: single where cells stand in such, and no other."""
+    cells = [cell.strip() for line in lines for cell in line.split(sep)]
+    begun = sum(cell[:1] == "'" for cell in cells)
+    ended = sum(cell[-1:] == "'" for cell in cells)
+    double = any(cell[:1] == '"' for cell in cells)
+    return "'" if 0 < begun == ended and not double else '"'
+
+
+def _check_names(names: list[str]) -> list[str]:
+    if len(names) > MAX_COLUMNS:
+        raise ValueError(f"it has {len(names):,} columns, and {TOO_WIDE}")
+    longest = max(map(len, names))
+    if longest > MAX_NAME:
+        raise ValueError(
+            f"the name of a column has {longest:,} characters: is the first row a "
+            "header?"
+        )
+    return [name or f"{UNNAMED}{place}" for place, name in enumerate(names)]
+
+
+def _decimal(rows: list[list[str]]) -> str | None:
+    """Return the decimal mark that the first rows show, if they show one alone."""
+    cells = {cell for row in rows for cell in row}
+    shown = [mark for mark, form in _DECIMAL.items() if any(map(form.fullmatch, cells))]
+    return shown[0][-1] if len(shown) == 1 else None

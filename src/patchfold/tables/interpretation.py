@@ -1,0 +1,347 @@
+"""Columns of text -> numbers, dates and truth values, and what is in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from . import dates as calendar
+from . import numerals
+from .delimited import ABSENT
+from .naming import join_names, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+AMONG_NUMBERS = {
+    *("-", "--", "---", ".", "..", "none", "missing", "unknown", "n.a.", "n.a", "na"),
+    *("nil", "k.a.", "nd", "n.d.", "tbd", "*", "–", "—", "not available"),
+}
+"""Words for a missing cell among numbers and dates; elsewhere they may be levels."""
+
+TRUE_FALSE = (
+    *(("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off")),
+    *(("ja", "nein"), ("wahr", "falsch"), ("oui", "non"), ("vrai", "faux")),
+    *(("sí", "no"), ("si", "no"), ("sì", "no"), ("sim", "não"), ("ja", "nee")),
+    *(("ja", "nej"), ("tak", "nie"), ("ano", "ne"), ("да", "нет"), ("evet", "hayır")),
+)
+"""Words of truth values, in lower case."""
+
+MIXED = (10, 3, 0.05)
+"""A column with at least this many different numbers, and at most this many different
+words in at most this share of its rows, is numbers with mistakes, no category."""
+
+CODE_WIDTH = 3
+"""Digits from which on zeros in front make a code of a number."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What must be decided about a column.
+
+    Attributes
+    ----------
+    reason : str
+        What was found.
+    option, value : str
+        The option of the commands that decides it, and its value; words for missing
+        cells are a list with commas.
+    firm : bool
+        Whether the column cannot be used as it is at all.
+    """
+
+    reason: str
+    option: str
+    value: str
+    firm: bool = False
+
+
+@dataclass(frozen=True)
+class Interpreted:
+    """A table with types.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        Numbers, dates, truth values, declared categories, and words as objects.
+    notes : dict of str to str
+        How columns were written whose type is not plain to see.
+    doubts : dict of str to Doubt
+        Columns that could mean something else.
+    """
+
+    frame: pd.DataFrame
+    notes: dict[str, str]
+    doubts: dict[str, Doubt]
+
+
+@dataclass(frozen=True)
+class Customs:
+    """How the texts of a table are written, where it is known.
+
+    Attributes
+    ----------
+    decimal : {".", ","} or None
+    dates : {"dmy", "mdy"} or None
+    missing : tuple of str
+        Words for a missing cell, beside the usual ones.
+    likely : {".", ","}
+        Decimal mark where neither `decimal` nor the numbers of a column tell.
+    """
+
+    decimal: str | None = None
+    dates: str | None = None
+    missing: tuple[str, ...] = ()
+    likely: str = "."
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("decimal", self.decimal, (".", ",")),
+            ("dates", self.dates, tuple(calendar.ORDERS)),
+        ):
+            if value is not None and value not in known:
+                words = " or ".join(known)
+                raise ValueError(f"{name} must be {words}. Got {value!r} instead.")
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Different texts of a column as values: one for each text."""
+
+    values: Any
+    note: str = ""
+    doubt: Doubt | None = None
+
+
+def interpret(
+    frame: pd.DataFrame,
+    customs: Customs | None = None,
+    *,
+    plain: Collection[str | None] = (),
+    encoded: Collection[str] = (),
+) -> Interpreted:
+    """Find out what the columns of text hold.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        One row per sample, each name once. Types that are there are kept.
+    customs : Customs or None
+        What is known of the texts.
+    plain : collection of str
+        Columns whose words stay as they are: classes, names of samples.
+    encoded : collection of str
+        Categorical columns whose levels nobody declared.
+
+    Returns
+    -------
+    Interpreted
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from patchfold.tables.interpretation import interpret
+    >>> frame = pd.DataFrame({"price": ["€ 3,50", "€ 12"]})
+    >>> frame["day"] = ["31.1.20", "1.2.20"]
+    >>> found = interpret(frame)
+    >>> found.frame
+       price        day
+    0    3.5 2020-01-31
+    1   12.0 2020-02-01
+    >>> found.notes["day"]
+    'dates: day, month, year'
+    """
+    customs = customs or Customs()
+    notes: dict[str, str] = {}
+    doubts: dict[str, Doubt] = {}
+    changed: dict[Any, Any] = {}
+    for name, kind in frame.dtypes.items():
+        if isinstance(kind, np.dtype) and kind.kind in "biuf":
+            if name in plain or not calendar.NAME.search(str(name)):
+                continue
+            done = _read_compact(frame[name])
+        elif name in encoded or not isinstance(kind, _categorical()):
+            done = _read_column(frame[name], customs, name, name in plain)
+        else:
+            continue
+        if done is None:
+            continue
+        changed[name] = done.values
+        if done.note:
+            notes[name] = done.note
+        if done.doubt is not None:
+            doubts[name] = done.doubt
+    if changed:
+        frame = frame.copy(deep=False)
+        for name, values in changed.items():
+            frame[name] = values
+    return Interpreted(frame, notes, doubts)
+
+
+def _read_compact(column: pd.Series) -> _Read | None:
+    dates = calendar.read_compact(column)
+    return None if dates is None else _Read(dates, "dates: year, month, day")
+
+
+def _categorical() -> type:
+    import pandas as pd
+
+    return pd.CategoricalDtype
+
+
+def _read_column(
+    column: pd.Series, customs: Customs, name: Any, plain: bool
+) -> _Read | None:
+    """Read a column that is no plain number; None where it stays as it is."""
+    import pandas as pd
+
+    kind = column.dtype.kind
+    if kind == "m":
+        return _Read(calendar.as_days(column), "durations, in days")
+    if kind == "M":
+        if getattr(column.dtype, "tz", None) is None:
+            return None
+        return _Read(column.dt.tz_convert("UTC").dt.tz_localize(None), "times in UTC")
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes, levels = column.cat.codes.to_numpy(), column.cat.categories
+    elif kind == "O" or isinstance(column.dtype, pd.StringDtype):
+        held = _read_objects(column) if kind == "O" else None
+        if held is not None:
+            return held
+        codes, levels = pd.factorize(column.where(column.notna(), None))
+    else:
+        return None
+    texts = pd.Series([str(level) for level in levels], dtype="str")
+    if plain:
+        read = _Read(texts.astype(object))
+    else:
+        counts = np.bincount(codes + 1, minlength=len(texts) + 1)[1:]
+        read = _read_texts(texts.str.strip(), counts, customs, str(name))
+    # The last value stands for cells that are missing, whose code is -1.
+    values = pd.Series(read.values).reindex(range(len(texts) + 1)).take(codes)
+    if values.dtype == "boolean" and not values.isna().any():
+        values = values.astype(bool)
+    return _Read(values.set_axis(column.index), read.note, read.doubt)
+
+
+def _read_objects(column: pd.Series) -> _Read | None:
+    """Read a column of Python's objects, unless they are text."""
+    import pandas as pd
+    from pandas.api.types import infer_dtype
+
+    held = infer_dtype(column, skipna=True)
+    if held == "boolean":
+        return _Read(column.astype("boolean"))
+    if held in ("decimal", "integer", "floating", "mixed-integer-float"):
+        return _Read(column.astype("float64"))
+    if held in ("date", "datetime", "datetime64"):
+        dates = pd.to_datetime(column, errors="coerce", utc=True)
+        return _Read(dates.dt.tz_localize(None))
+    return None
+
+
+class _Trial(NamedTuple):
+    """Texts read as one kind: NaN where one is none; what is said of it."""
+
+    values: Any
+    note: str
+    doubt: Doubt | None = None
+
+
+def _read_texts(
+    texts: pd.Series, counts: np.ndarray, customs: Customs, name: str
+) -> _Read:
+    """Read the different texts of a column, each of which is in `counts` rows."""
+    import pandas as pd
+
+    absent = texts.isin([*ABSENT, *customs.missing])
+    there = texts[~absent]
+    if there.empty:
+        return _Read(np.full(len(texts), np.nan))
+    words = texts.astype(object).where(~absent, None)
+    if there.str.fullmatch(rf"0\d{{{CODE_WIDTH - 1},}}").any():
+        reason = f"has codes with zeros in front ({listed(there[:2].tolist())})"
+        return _Read(words, doubt=Doubt(reason, "drop", name))
+    flags = _flags(there)
+    if flags is not None:
+        values = flags.astype("boolean").reindex(texts.index)
+        return _Read(values, f"truth values: {' and '.join(sorted(set(there)))}")
+    for attempt in (_as_numbers, _as_dates):
+        trial = attempt(there, customs, name)
+        if trial is None:
+            continue
+        left = there[pd.isna(trial.values)]
+        unusual = left[~left.str.lower().isin(AMONG_NUMBERS)]
+        if len(unusual):
+            rows = counts[unusual.index].sum(), counts[there.index].sum()
+            what = trial.note.split()[0].rstrip(":")
+            doubt = _mixed(what, len(there), unusual.tolist(), *map(int, rows))
+            if doubt is None:
+                continue
+            return _Read(words, doubt=doubt)
+        note = trial.note
+        if len(left):
+            note += f"; missing where it says {listed(left.tolist())}"
+        return _Read(trial.values.reindex(texts.index), note, trial.doubt)
+    return _Read(words, doubt=_look_alike(there, name))
+
+
+def _flags(texts: pd.Series) -> pd.Series | None:
+    """Return words of truth values as such; None if there are others, or one alone."""
+    lower = texts.str.lower()
+    for yes, no in TRUE_FALSE:
+        if set(lower) == {yes, no}:
+            return lower == yes
+    return None
+
+
+def _as_numbers(texts: pd.Series, customs: Customs, name: str) -> _Trial | None:
+    import pandas as pd
+
+    values, style = numerals.read_numerals(texts, customs.decimal, customs.likely)
+    if style is None:
+        return None
+    doubt = None
+    if not style.sure:
+        reason = "has numbers whose comma or point may be a decimal mark or not"
+        doubt = Doubt(
+            f"{reason} ({listed(texts[:2].tolist())})", "decimal", style.decimal
+        )
+    return _Trial(pd.Series(values, index=texts.index), style.describe(), doubt)
+
+
+def _as_dates(texts: pd.Series, customs: Customs, name: str) -> _Trial | None:
+    times = calendar.read_times(texts)
+    if times is not None:
+        return _Trial(times, "times of day, as parts of a day")
+    found = calendar.read_dates(texts, customs.dates)
+    if found is None:
+        return None
+    doubt = None
+    if not found.sure:
+        reason = "has dates whose day or month may come first"
+        doubt = Doubt(f"{reason} ({listed(texts[:2].tolist())})", "dates", "dmy")
+    return _Trial(found.values, f"dates: {found.form}", doubt)
+
+
+def _mixed(
+    what: str, n_texts: int, words: list[str], n_rows: int, n_all: int
+) -> Doubt | None:
+    """Doubt numbers or dates with a few words among them."""
+    fewest, most, share = MIXED
+    if n_texts - len(words) < fewest or len(words) > most or n_rows > share * n_all:
+        return None
+    reason = f"has {what}, and in {n_rows:,} of {n_all:,} rows {listed(words)}"
+    return Doubt(reason, "missing", join_names(words))
+
+
+def _look_alike(texts: pd.Series, name: str) -> Doubt | None:
+    """Doubt words that look like numbers or dates, and cannot be read as such."""
+    shown = listed(texts[:2].tolist())
+    for form, what in ((calendar.LIKE, "dates"), (numerals.LIKE, "numbers")):
+        if texts.str.match(form).mean() > 0.5:
+            return Doubt(f"looks like {what}, but is none ({shown})", "drop", name)
+    return None

@@ -1,0 +1,222 @@
+"""A data frame -> what each column is, and what must be decided about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .dialect import UNNAMED
+from .interpretation import Doubt
+from .naming import listed
+from .numbers import as_block, as_number, find_fault, is_number, is_plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FREE_TEXT = 20
+"""A column of words with more levels than this, and a level for every other row, is
+taken for names or free text, not for a category."""
+
+LONG_TEXT = 30
+"""Characters of a text, on average, from which on it is no name but free text."""
+
+FEW_ROWS = 20
+"""Below this, numbers in order are no row counter, and different ones no identifier."""
+
+_ID = re.compile(
+    r"(?i:(^|[\W_])(id|ids|uuid|guid|key|nr|no|number|num|index|idx|row|rowid|serial)$)"
+    r"|[a-z]I[Dd]$|^(?i:(id|row|index|unnamed)([\W_]|$))"
+)
+"""Names of columns that identify samples."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is known of a column.
+
+    Attributes
+    ----------
+    column : str
+        Its name.
+    kind : str
+        "number", "date", "truth value", "category", "text", "constant" or "empty".
+    missing, distinct : int
+        Cells that are missing; different ones among the others, -1 where all are
+        numbers, whose different ones are not counted.
+    doubt : Doubt or None
+        What must be decided: by which option of the commands, and its value.
+    """
+
+    column: str
+    kind: str
+    missing: int
+    distinct: int
+    doubt: Doubt | None = None
+
+
+def judge_columns(
+    frame: pd.DataFrame,
+    *,
+    skipped: Collection[str | None] = (),
+    keep: Collection[str] = (),
+    named: bool = False,
+    doubts: Mapping[str, Doubt] | None = None,
+) -> list[Finding]:
+    """Say what the columns are, and which of them cannot be used as they are.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        One row per sample, with types (`interpret`).
+    skipped : collection of str
+        Columns that are no features.
+    keep : collection of str
+        Columns to use whatever they look like.
+    named : bool
+        Whether samples have names already.
+    doubts : mapping of str to Doubt
+        What was in doubt when the columns were read.
+
+    Returns
+    -------
+    list of Finding
+        In the order of the columns.
+    """
+    kinds = {
+        name: kind
+        for name, kind in zip(frame.columns, frame.dtypes, strict=True)
+        if name not in skipped
+    }
+    plain = [name for name, kind in kinds.items() if is_plain(kind)]
+    found = dict(_judge_numbers(frame, plain, keep))
+    for name, kind in kinds.items():
+        if name not in found:
+            judge = _judge_other if is_number(kind) else _judge_words
+            found[name] = judge(frame[name], name, name in keep)
+    for name, doubt in (doubts or {}).items():
+        known = found.get(name)
+        ignored = doubt.option in ("drop", "missing") and name in keep
+        if (
+            known is not None
+            and known.kind not in ("constant", "empty")
+            and not ignored
+        ):
+            names = known.doubt is not None and known.doubt.option == "id"
+            better = names and doubt.option == "drop"
+            found[name] = known if better else _with_doubt(known, doubt)
+    findings = [found[name] for name in kinds]
+    return _one_identifier(findings, named)
+
+
+def _with_doubt(finding: Finding, doubt: Doubt | None) -> Finding:
+    return Finding(
+        finding.column, finding.kind, finding.missing, finding.distinct, doubt
+    )
+
+
+def _one_identifier(findings: list[Finding], named: bool) -> list[Finding]:
+    """Let one column at most name the samples: the others are to be left out."""
+    result = []
+    for finding in findings:
+        doubt = finding.doubt
+        if doubt is not None and doubt.option == "id":
+            if named:
+                doubt = Doubt(doubt.reason, "drop", doubt.value)
+            named = True
+            finding = _with_doubt(finding, doubt)
+        result.append(finding)
+    return result
+
+
+def _judge_numbers(
+    frame: pd.DataFrame, names: list[str], keep: Collection[str]
+) -> Iterable[tuple[str, Finding]]:
+    """Judge columns of plain numbers, all at once."""
+    block = as_block(frame if len(names) == frame.shape[1] else frame[names])
+    n = len(frame)
+    empty = np.isnan(block.greatest)
+    constant = block.least == block.greatest
+    faults = block.find_faults(spread=True)
+    missing = np.isnan(block.values).sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        ordered = (block.greatest - block.least == n - 1) & (missing == 0)
+    for place, name in enumerate(names):
+        doubt, kind = None, "number"
+        if empty[place] or constant[place]:
+            kind = "empty" if empty[place] else "constant"
+        elif faults[place]:
+            fault = find_fault(block.values[:, place], spread=True)
+            doubt = Doubt(fault, "drop", name, firm=True)
+        elif name not in keep and (ordered[place] or _ID.search(name)):
+            doubt = _identifies(block.values[:, place], name, bool(ordered[place]))
+        yield name, Finding(name, kind, int(missing[place]), -1, doubt)
+
+
+def _identifies(values: np.ndarray, name: str, ordered: bool) -> Doubt | None:
+    """Doubt whole numbers that count the rows, or are different in each of them."""
+    unnamed, n = name.startswith(UNNAMED), len(values)
+    if n < (3 if unnamed else FEW_ROWS):
+        return None
+    if ordered and (np.diff(values) == 1).all():
+        if unnamed:
+            return Doubt("counts the rows: the index of df.to_csv", "drop", name)
+        return Doubt("counts the rows", "drop", name)
+    whole = bool((values == np.floor(values)).all())
+    if whole and len(np.unique(values)) == n and _ID.search(name):
+        return Doubt(f"has another whole number in each of {n:,} rows", "id", name)
+    return None
+
+
+def _judge_other(column: pd.Series, name: str, keep: bool) -> Finding:
+    """Judge numbers that are no plain array, truth values and dates."""
+    values = _floats(column, name)
+    missing = int(np.isnan(values).sum())
+    kind = "date" if column.dtype.kind == "M" else "number"
+    kind = "truth value" if str(column.dtype) == "boolean" else kind
+    least, greatest = np.fmin.reduce(values), np.fmax.reduce(values)
+    if missing == len(values) or least == greatest:
+        kind = "empty" if missing == len(values) else "constant"
+        return Finding(name, kind, missing, -1)
+    fault = find_fault(values, spread=True)
+    doubt = Doubt(fault, "drop", name, firm=True) if fault else None
+    return Finding(name, kind, missing, -1, doubt)
+
+
+def _floats(column: pd.Series, name: str) -> np.ndarray:
+    if column.dtype.kind in "mM":
+        return as_number(column, name).to_numpy()
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _judge_words(column: pd.Series, name: str, keep: bool) -> Finding:
+    """Judge a column of words."""
+    counts = column.astype(object).value_counts()
+    n_rows, n_levels = int(counts.sum()), len(counts)
+    missing = len(column) - n_rows
+    if n_levels < 2:
+        return Finding(name, "constant" if n_levels else "empty", missing, n_levels)
+    if keep or n_levels <= max(FREE_TEXT, n_rows / 2):
+        return Finding(name, "category", missing, n_levels)
+    texts = [str(text) for text in counts.index[:1000]]
+    length = sum(map(len, texts)) / len(texts)
+    reason = f"has {n_levels:,} different texts in {n_rows:,} rows"
+    if length > LONG_TEXT:
+        return Finding(
+            name, "text", missing, n_levels, Doubt(f"{reason}: free text", "drop", name)
+        )
+    option = "id" if n_levels == len(column) else "drop"
+    return Finding(name, "text", missing, n_levels, Doubt(reason, option, name))
+
+
+def rare_classes(target: pd.Series) -> str:
+    """Say which classes have one row; nothing if none has."""
+    counts = target.value_counts()
+    alone = counts[counts == 1].index
+    if not len(alone) or len(alone) == len(counts):
+        return ""
+    many = f"{len(alone)} classes" if len(alone) > 1 else "a class"
+    return f"{many} of one row: {listed([str(name) for name in alone])}"

@@ -1,0 +1,153 @@
+"""Tables as people write them: every file of the corpus is read as it is meant."""
+
+import sys
+
+import pandas as pd
+import pytest
+from helpers.wild_tables import differs, wild_tables
+
+from patchfold.tables import read_source, read_table
+from patchfold.tables.interpretation import interpret
+from patchfold.tables.reading import ReadOptions
+
+WILD = wild_tables()
+
+
+@pytest.mark.parametrize("name", WILD)
+def test_a_file_is_read_as_it_is_meant(name):
+    table = WILD[name]
+    if name.endswith(".xlsx"):
+        pytest.importorskip("python_calamine")
+    assert differs(read_table(table.path, **table.options), table.columns) == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["comma.csv", "utf16.csv", "packed.csv.gz", "plain.parquet", "plain.arff"]
+)
+def test_a_file_may_come_by_the_standard_input(name, monkeypatch):
+    table = WILD[name]
+    with open(table.path, "rb") as file:
+        monkeypatch.setattr(sys, "stdin", type("Piped", (), {"buffer": file}))
+        source = read_source("-")
+    assert source.name == "-"
+    assert differs(source.frame, table.columns) == ""
+
+
+def write(tmp_path, text, name="t.csv"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+class TestNothingIsGuessedInSilence:
+    @pytest.mark.parametrize(
+        ("name", "column", "note"),
+        [
+            ("euros.csv", "a", "numbers with decimal commas, thousands marks, '€'"),
+            ("percent.csv", "a", "numbers with '%' beside them"),
+            ("german-dates.csv", "a", "dates: day, month, year"),
+            ("us-dates.csv", "a", "dates: month, day, year"),
+            ("yes.csv", "b", "truth values: no and yes"),
+            ("dash.csv", "a", "missing where it says -"),
+        ],
+    )
+    def test_how_a_column_was_written_is_noted(self, name, column, note):
+        assert note in read_source(WILD[name].path).notes[column]
+
+    @pytest.mark.parametrize(
+        ("name", "words"),
+        [
+            ("latin1.csv", "not in UTF-8, and was read as Windows-1252"),
+            ("no-header.csv", "there is no header"),
+            ("title.csv", "a line above the header was skipped: 'Sales of 2020'"),
+        ],
+    )
+    def test_what_is_unusual_about_a_file_is_told(self, name, words):
+        (remark,) = read_source(WILD[name].path).remarks
+        assert words in remark
+
+    @pytest.mark.parametrize(
+        ("cells", "reason", "option", "value"),
+        [
+            ("01/02/2020\n03/04/2020", "day or month may come first", "dates", "dmy"),
+            ("1,234\n2,345", "may be a decimal mark or not", "decimal", ","),
+            ("18-24\n25-34", r"looks like numbers, .*18-24, 25-34", "drop", "b"),
+            ("3 mars 2020\n4 mars 2020", "looks like dates", "drop", "b"),
+            ("$ 3\n€ 4", "looks like numbers", "drop", "b"),
+            ("01234\n00501", "codes with zeros in front", "drop", "b"),
+            (
+                "\n".join([*map(str, range(30)), "lost"]),
+                "in 1 of 31 rows lost",
+                "missing",
+                "lost",
+            ),
+        ],
+    )
+    def test_what_can_mean_two_things_is_a_doubt(
+        self, tmp_path, cells, reason, option, value
+    ):
+        rows = [f"{i};{cell}" for i, cell in enumerate(cells.splitlines())]
+        source = read_source(write(tmp_path, "\n".join(["a;b", *rows])))
+        doubt = source.doubts["b"]
+        assert pd.Series([doubt.reason]).str.contains(reason).all()
+        assert (doubt.option, doubt.value) == (option, value)
+        if option in ("dates", "decimal", "missing"):
+            said = (value,) if option == "missing" else value
+            again = read_source(tmp_path / "t.csv", ReadOptions(**{option: said}))
+            assert not again.doubts
+
+    def test_words_are_no_doubt(self, tmp_path):
+        text = "a,b,c\n1,red,M 1\n2,blue,Q2\n3,red,v3\n"
+        source = read_source(write(tmp_path, text))
+        assert not source.doubts
+        assert source.frame["c"].tolist() == ["M 1", "Q2", "v3"]
+
+
+def test_classes_and_names_of_samples_keep_their_words(tmp_path):
+    path = write(tmp_path, "id,a,sick\n007,1,yes\n012,2,no\n013,3,yes\n")
+    frame = read_source(path, plain=("id", "sick")).frame
+    assert frame["id"].tolist() == ["007", "012", "013"]
+    assert frame["sick"].tolist() == ["yes", "no", "yes"]
+
+
+def test_frames_of_python_are_read_like_files():
+    frame = pd.DataFrame(
+        {
+            "price": ["$1,200.50", "$3", None],
+            "day": ["2020-01-31", "2020-02-01", "NULL"],
+            "yes": [True, None, False],
+            "size": pd.Categorical(["1", "2", "1"]),
+        },
+        index=[5, 6, 7],
+    )
+    found = interpret(frame)
+    expected = {
+        "price": ("number", [1200.5, 3, None]),
+        "day": ("date", ["2020-01-31", "2020-02-01", None]),
+        "yes": ("flag", [True, None, False]),
+        "size": ("words", ["1", "2", "1"]),
+    }
+    assert differs(found.frame, expected) == ""
+    assert list(found.frame.index) == [5, 6, 7]
+    assert frame["price"].tolist()[0] == "$1,200.50"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"sep": ";;"}, "sep must be one character. Got ';;'"),
+        ({"decimal": ";"}, "decimal must be . or ,. Got ';'"),
+        ({"dates": "dym"}, "dates must be dmy or mdy or ymd. Got 'dym'"),
+        ({"encoding": "utf-9"}, "encoding 'utf-9' is not known"),
+        ({"encoding": "ascii"}, "it is no text in ascii"),
+    ],
+)
+def test_what_the_user_says_must_make_sense(options, words):
+    with pytest.raises(ValueError, match=words.replace(".", r"\.")):
+        read_table(WILD["utf8.csv"].path, **options)
+
+
+def test_a_row_longer_than_a_block_is_read(tmp_path):
+    long = "x" * 3_000_000
+    path = write(tmp_path, f'a,b\n1,"{long}"\n2,"y"\n')
+    assert read_table(path)["b"].tolist() == [long, "y"]
