@@ -92,6 +92,8 @@ def test_mixed_columns_are_encoded(name, package):
     frame = make_mixed(package)
     model, placed = fit(name, frame, y)
     numbers = pf.TableEncoder().fit_transform(frame)
+    if name == "PatchPosterior":  # it takes gaps itself
+        numbers[3, 0], numbers[4, 4:7] = np.nan, np.nan
     other, expected = fit(name, numbers, y)
     assert placed.tobytes() == expected.tobytes()
     assert model.n_features_in_ == 6

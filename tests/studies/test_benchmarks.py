@@ -25,6 +25,7 @@ SCRIPTS = {
     "neighbor_choice.py": r"1 cases of 1 sets(.|\n)*\| trustworthiness \| [+-]",
     "options.py": r"2 sets, 1 splits: iris, wine",
     "posterior_ablation.py": r"3 cases of 1 sets(.|\n)*\| default \| 0\.",
+    "posterior_gaps.py": r"\| iris \| 30 % \| 0?\.\d+ \| 0?\.",
     "posterior_permuted.py": r"\| iris \| -?0\.",
     "readers.py": r"\| patchfold \| \d+ \| \d+ \| \d+ \|(.|\n)*\| patchfold \| 0\.\d",
     "recall.py": r"\| normal, 1,500 x .*\|(.|\n)*\| bits, 10,000 x 20, K = 50 \| exact",

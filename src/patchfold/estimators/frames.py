@@ -32,7 +32,8 @@ def check_table(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> Any:
     reset : bool
         Whether this is `fit`.
     **settings
-        As in scikit-learn's `check_array`.
+        As in scikit-learn's `check_array`. Where it lets NaN pass, gaps of a frame
+        stay NaN; else they are at the mean of their column.
     """
     if reset:
         vars(estimator).pop("encoder_", None)
@@ -40,17 +41,19 @@ def check_table(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> Any:
         if is_matrix or not has_mixed_columns(X):
             return check_samples(estimator, X, reset=True, **settings)
         encoder = TableEncoder()
-        numbers = encoder.fit_transform(X)
+        values = encoder._fit(X)
     else:
         encoder = vars(estimator).get("encoder_")
         if encoder is None:
             return check_samples(estimator, X, reset=False, **settings)
         validate_data(estimator, X, reset=False, skip_check_array=True)
-        numbers = encoder.transform(X)
+        values = encoder._read(X)
     if reset:
         validate_data(estimator, X, reset=True, skip_check_array=True)
         estimator.encoder_ = encoder
         note(encoder.describe())
+    keeps_gaps = settings.get("ensure_all_finite") == "allow-nan"
+    numbers = encoder._numbers(values, np.nan if keeps_gaps else 0.0)
     settings = {"dtype": np.float64, "order": "C", **settings, "copy": False}
     return check_array(numbers, estimator=estimator, input_name="X", **settings)
 

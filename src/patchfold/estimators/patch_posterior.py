@@ -18,20 +18,24 @@ from ..backends.backend import NUMPY, Backend, backend_for
 from ..backends.progress import report
 from ..graph.labels import UNLABELLED
 from ..posterior.classes import encode_classes
-from ..posterior.explanation import Explanation
 from ..posterior.model import PosteriorModel, blend_labels
 from ..posterior.rows import RowIndex
 from ..posterior.scores import SCORES, Settings
 from ..posterior.views import VIEWS
 from ..validation import Float, Integer, Several, check_parameters
 from .base import check_placed
+from .explaining import ExplainsRows
 from .frames import check_table
 from .parameters import COMMON_RULES
 from .stored.posterior import StoredPosterior
 
+GAPS = {"ensure_all_finite": "allow-nan"}
+"""How samples are checked: NaN is a gap, and left out of what scores its row."""
+
 
 class PatchPosterior(
     StoredPosterior,
+    ExplainsRows,
     ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -196,8 +200,9 @@ default="auto"
         Parameters
         ----------
         X : array-like, tensor or data frame (n_samples, n_features)
-            Samples, in any units: columns are scaled inside. A data frame with columns
-            that are no numbers is encoded by `TableEncoder`, kept as `encoder_`.
+            Samples, in any units: columns are scaled inside. NaN is a gap: its column
+            is left out of the scores of its row. A data frame with columns that are no
+            numbers is encoded by `TableEncoder`, kept as `encoder_`.
         y : array-like (n_samples,)
             Class labels, numbers or strings; -1 marks an unlabelled sample, unless
             there is only one label besides it: then both are classes.
@@ -213,7 +218,7 @@ default="auto"
     def _fit(self, X: Any, y: Any) -> Self:
         check_parameters(self)
         backend = backend_for(X)
-        X = check_table(self, NUMPY.bring(X), reset=True, copy=True)
+        X = check_table(self, NUMPY.bring(X), reset=True, copy=True, **GAPS)
         codes, self.classes_ = encode_classes(y, X.shape[0], type(self).__name__)
         if self.n_components > self.classes_.size:
             raise ValueError(
@@ -320,54 +325,6 @@ default="auto"
         found = self.classes_[np.argmax(posterior, axis=1)]
         return backend_for(X).bring(found)
 
-    def explain(self, x: Any) -> Explanation:
-        """Say which scores and patches spoke for which class, and how strongly.
-
-        Parameters
-        ----------
-        x : array-like (n_features,) or (1, n_features)
-            One sample. A labelled training sample is left out of all patches, as it was
-            for its coordinates (the first of them, if several are identical).
-
-        Returns
-        -------
-        Explanation
-            `print` it, or draw it with `patchfold.posterior.plotting.plot_explanation`.
-        """
-        x = NUMPY.bring(x)
-        row = self._check_queries(x if np.ndim(x) == 2 else np.reshape(x, (1, -1)))
-        if row.shape[0] != 1:
-            raise ValueError(
-                f"x must be one sample, and has {row.shape[0]} rows: explain them one "
-                "by one."
-            )
-        own = self._own(row)
-        model = self._model
-        heard = model.of(row) if own is None else model.left_out([own])
-        patches = model.scores.patches(row[0], own)
-        return Explanation(
-            classes=self.classes_,
-            score_names=self.score_names_,
-            contributions=heard.contributions[:, 0],
-            offsets=model.stack.offsets,
-            posterior=heard.posterior[0],
-            coordinates=model.place(heard.posterior, heard.best)[0],
-            patches={
-                view: [self._labelled[rows] for rows in found]
-                for view, found in patches.items()
-            },
-            left_out=None if own is None else int(self._labelled[own]),
-        )
-
-    def _own(self, row: np.ndarray) -> int | None:
-        """Return which labelled row a row is, if any."""
-        group = self._rows.find(row)
-        if group[0] < 0:
-            return None
-        twins = self._rows.members(group[0])
-        place = np.flatnonzero(np.isin(self._labelled, twins))
-        return int(place[0]) if place.size else None
-
     @property
     def relevance_(self) -> np.ndarray:
         """Weight of every column by Relief, (n_features,): see `relief_weights`.
@@ -379,7 +336,7 @@ default="auto"
 
     def _check_queries(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return check_table(self, NUMPY.bring(X), reset=False)
+        return check_table(self, NUMPY.bring(X), reset=False, **GAPS)
 
     def _settings(self, backend: Backend) -> Settings:
         return Settings(
@@ -397,4 +354,5 @@ default="auto"
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
         return tags

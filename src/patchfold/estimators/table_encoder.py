@@ -333,12 +333,12 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
             warn(unknown.words(), UnknownCategoryWarning)
         return values
 
-    def _numbers(self, values: list[np.ndarray]) -> np.ndarray:
+    def _numbers(self, values: list[np.ndarray], gap: float = 0.0) -> np.ndarray:
         if self.distance == "gower":
             rows = scale_to_range(self._columns, values)
             is_category = np.array([kind == "category" for kind in self.kinds_])
             return gower_distances(rows, self._rows, is_category, self.n_jobs)
-        numbers = encode(self._columns, values)
+        numbers = encode(self._columns, values, gap)
         marks = []
         for place in self._marked:
             column, gaps = self._columns[place], np.isnan(values[place])

@@ -81,6 +81,7 @@ def order_classes(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
     >>> order_classes(np.array([[4.0], [2.0], [3.0]]), np.array([0, 1, 1])).tolist()
     [1, 0]
     """
+    X = np.where(np.isnan(X), 0.0, X)  # only to have an order
     largest = np.abs(X).max(axis=0)
     share = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
     counts = np.bincount(codes)

@@ -4,7 +4,8 @@ The smoother of class memberships: f = argmin Σ_i (Y_i - f(x_i))² + λ‖f‖�
 span of a Gaussian kernel at the landmarks. With H the matrix that maps Y to the fitted
 values, the prediction for row i of the regression fitted without it is
 (HY - h_ii Y)_i / (1 - h_ii), for any landmarks, as long as they stay where they are.
-With every row a landmark this is plain kernel ridge regression.
+With every row a landmark this is plain kernel ridge regression. With gaps the kernel
+may be indefinite; the directions in which it is negative are left out.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from ..backends.distances import Products
 from ..backends.threads import map_blocks
-from ..patches.fitting import mean_variance
+from .gaps import has_gaps, squared_gap_distances, variance_of_rows
 from .rows import spread_rows
 
 NULL = 1e-14
@@ -27,9 +28,16 @@ PENALTIES = (0.1, 1.0)
 
 
 def gaussian_kernel(Z: np.ndarray, landmarks: np.ndarray, width: float) -> np.ndarray:
-    """Return exp(-‖z - l‖² / width) for all pairs."""
-    squared = Products(Z, landmarks).squared(slice(0, Z.shape[0]))
-    np.maximum(squared, 0, out=squared)
+    """Return exp(-‖z - l‖² / width) for all pairs.
+
+    With gaps, distances are those of the columns that both have, as in `gaps.py`; rows
+    that share none are as far apart as two rows are in the mean.
+    """
+    if has_gaps(Z) or has_gaps(landmarks):
+        squared = squared_gap_distances(Z, landmarks, width / WIDTH)
+    else:
+        squared = Products(Z, landmarks).squared(slice(0, Z.shape[0]))
+        np.maximum(squared, 0, out=squared)
     squared /= -width
     return np.exp(squared, out=squared)
 
@@ -70,8 +78,9 @@ class KernelScores:
         weights: np.ndarray | None = None,
     ) -> None:
         self._n_jobs = n_jobs
-        self._landmarks = Z[spread_rows(Z, n_landmarks)]
-        unit = 2 * Z.shape[1] * mean_variance(Z)  # the mean squared distance
+        # In gaps 0, the mean, only to choose which rows are landmarks.
+        self._landmarks = Z[spread_rows(np.nan_to_num(Z), n_landmarks)]
+        unit = 2 * Z.shape[1] * variance_of_rows(Z)  # the mean squared distance
         self._width = WIDTH * unit
         n_classes = int(codes.max()) + 1
         if weights is not None:

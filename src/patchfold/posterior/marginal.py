@@ -10,6 +10,9 @@ A training row is taken out of the counts N and n; the cuts and the shares are m
 without labels. a_c stays what it is with all rows: were it α / (n_c - 1), empty bins
 would speak for the class that a row was taken out of, and in tiny classes give its
 label away.
+
+A gap is in no bin, and its column is left out of the sum of its row; n_c is counted for
+each column, over the rows that have it.
 """
 
 from __future__ import annotations
@@ -20,6 +23,9 @@ from ..backends.threads import map_blocks
 
 N_BINS = 10
 """A column of no more values than this has one bin for each."""
+
+GAP = -1
+"""The bin of a gap."""
 
 SMOOTHING = 2.0
 """α: how many rows of no class in particular every class is given."""
@@ -44,44 +50,49 @@ class MarginalScores:
         self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None
     ) -> None:
         self._n_jobs = n_jobs
-        self._sizes = np.bincount(codes).astype(float)
-        varies = np.flatnonzero(X.min(axis=0) < X.max(axis=0))
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+        varies = np.flatnonzero(low < high)
         self._columns = varies
-        self._cuts = [_cuts(X[:, f]) for f in varies]
+        self._cuts = [_cuts(X[~np.isnan(X[:, f]), f]) for f in varies]
         bins = self._bins(X)
-        n_classes, m = self._sizes.size, varies.size
+        n_classes, m = int(codes.max()) + 1, varies.size
         cell = (np.arange(m) * N_BINS + bins) * n_classes + codes[:, None]
-        counts = np.bincount(cell.ravel(), minlength=m * N_BINS * n_classes)
+        present = cell[bins != GAP]
+        counts = np.bincount(present, minlength=m * N_BINS * n_classes)
         self._counts = counts.reshape(m, N_BINS, n_classes).astype(float)
+        self._sizes = self._counts.sum(axis=1)
         rows = self._counts.sum(axis=2)  # half a row for each bin: none is impossible
-        self._shares = (rows + 0.5) / (codes.size + 0.5 * N_BINS)
+        self._shares = (rows + 0.5) / (self._sizes.sum(axis=1)[:, None] + 0.5 * N_BINS)
         own = np.eye(n_classes)[codes]
         self.left_out = self._score(bins, own)[None]
 
     def of(self, X: np.ndarray) -> np.ndarray:
         """Return the scores of new rows, (1, q, C)."""
-        nobody = np.zeros((X.shape[0], self._sizes.size))
+        nobody = np.zeros((X.shape[0], self._counts.shape[2]))
         return self._score(self._bins(X), nobody)[None]
 
     def _bins(self, X: np.ndarray) -> np.ndarray:
         bins = np.empty((X.shape[0], self._columns.size), dtype=np.intp)
         for place, (f, cuts) in enumerate(zip(self._columns, self._cuts, strict=True)):
             bins[:, place] = np.searchsorted(cuts, X[:, f])
+        bins[np.isnan(X[:, self._columns])] = GAP
         return bins
 
     def _score(self, bins: np.ndarray, own: np.ndarray) -> np.ndarray:
         """Sum the log shares over columns; `own` is taken out of the counts."""
         column = np.arange(bins.shape[1])
-        strength = SMOOTHING / self._sizes
+        # A class that never has the column speaks as all rows do.
+        strength = SMOOTHING / np.maximum(self._sizes, 1e-9)
 
         def score(block: slice) -> np.ndarray:
             out = own[block, None, :]
             found = self._counts[column, bins[block]] - out
-            rate = found / np.maximum(self._sizes - out, 1)
+            rate = np.maximum(found, 0) / np.maximum(self._sizes - out, 1)
             share = self._shares[column, bins[block]][:, :, None]
-            return np.log((rate + strength * share) / (1 + strength)).sum(axis=1)
+            logs = np.log((rate + strength * share) / (1 + strength))
+            return np.where(bins[block][:, :, None] == GAP, 0.0, logs).sum(axis=1)
 
-        work = 3 * 8 * bins.shape[1] * self._sizes.size
+        work = 3 * 8 * bins.shape[1] * self._counts.shape[2]
         return np.concatenate(map_blocks(score, bins.shape[0], work, self._n_jobs))
 
 

@@ -61,21 +61,23 @@ class RowIndex:
     """
 
     def __init__(self, X: np.ndarray) -> None:
-        self._unique, group = np.unique(X + 0.0, axis=0, return_inverse=True)
+        self._unique, group = np.unique(_plain(X), axis=0, return_inverse=True)
         self._group = group.ravel()
         self._order = np.argsort(_as_bytes(self._unique))
 
     def find(self, X: np.ndarray) -> np.ndarray:
         """Return the group of identical training rows each row is in, or -1."""
         known = _as_bytes(self._unique)[self._order]
-        wanted = _as_bytes(X + 0.0)
+        wanted = _as_bytes(_plain(X))
         place = np.minimum(np.searchsorted(known, wanted), known.size - 1)
         return np.where(known[place] == wanted, self._order[place], -1)
 
     @property
     def values(self) -> np.ndarray:
         """All training rows, (n, m); -0.0 has become 0.0."""
-        return self._unique[self._group]
+        rows = self._unique[self._group]
+        rows[np.isinf(rows)] = np.nan
+        return rows
 
     def members(self, group: int) -> np.ndarray:
         """Return the training rows of one group."""
@@ -88,7 +90,12 @@ class RowIndex:
         return np.column_stack(sums) / count[:, None]
 
 
+def _plain(X: np.ndarray) -> np.ndarray:
+    """Return rows in which equal cells have equal bits: 0.0, and infinity in gaps."""
+    return np.where(np.isnan(X), np.inf, X + 0.0)
+
+
 def _as_bytes(X: np.ndarray) -> np.ndarray:
-    """View rows as single items; adding 0.0 before has made -0.0 equal to 0.0."""
+    """View rows as single items."""
     X = np.ascontiguousarray(X)
     return X.view(np.dtype((np.void, X.dtype.itemsize * X.shape[1]))).ravel()

@@ -7,13 +7,16 @@ A part is fitted to labelled rows in one view. It has `names`, one for each scor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..backends.backend import NUMPY, Backend
 from ..backends.threads import begin_stage
+from .gap_patches import PatchGapScores
+from .gap_pooled import PooledGapScores
+from .gaps import has_gaps, refuse_gaps
 from .kernel_ridge import KernelScores
 from .local import PatchScores
 from .marginal import MarginalScores
@@ -22,6 +25,9 @@ from .views import fit_views, relief_weights
 from .whole import ClassPatchScores
 
 SCORES = ("patch", "class", "pooled", "kernel", "marginal")
+
+TWINS = ("patch", "pooled")
+"""Scores that have another part for rows with gaps; it costs more."""
 
 MARGINAL_VIEW = "columns"
 """The marginal score cuts the columns themselves, so no view changes it."""
@@ -77,10 +83,22 @@ def fit_part(
     *,
     scored: bool = False,
     weights: np.ndarray | None = None,
+    gaps: bool = False,
 ) -> Part:
-    """Fit one of `SCORES` to labelled rows; what is known already is not computed."""
+    """Fit one of `SCORES` to labelled rows; what is known already is not computed.
+
+    With `gaps`, it takes rows that have some.
+    """
     rule = {"shrinkage": settings.shrinkage, "ridge": settings.ridge}
     n_jobs = settings.n_jobs
+    if name == "patch" and gaps:
+        k = settings.n_neighbors
+        return PatchGapScores(
+            Z, codes, n_neighbors=k, scored=scored, n_jobs=n_jobs, **rule
+        )
+    if name == "pooled" and gaps:
+        ridge = settings.ridge
+        return PooledGapScores(Z, codes, ridge=ridge, scored=scored, n_jobs=n_jobs)
     if name == "patch":
         return PatchScores(
             Z,
@@ -139,7 +157,11 @@ class ClassScores:
         scored: Scored | None = None,
     ) -> None:
         counts = np.bincount(codes)
-        self._X, self._codes, self._n_jobs = X, codes, settings.n_jobs
+        self._X, self._codes = X, codes
+        self._settings = replace(settings, backend=NUMPY)  # nothing stays on a device
+        self._has_gaps, self._twins = has_gaps(X), dict[tuple[str, str], Part]()
+        if self._has_gaps:
+            refuse_gaps(settings)
         self.n_classes = counts.size
         self.known = counts - np.eye(counts.size, dtype=int)[codes] > 0
         self._views = fit_views(settings.views, X, codes, n_jobs=settings.n_jobs)
@@ -161,6 +183,7 @@ class ClassScores:
                     settings,
                     scored=scored is not None,
                     weights=None if scored is None else scored.kernels.get(view_name),
+                    gaps=self._has_gaps,
                 )
         self.names = tuple(
             f"{view}: {name}"
@@ -196,13 +219,34 @@ class ClassScores:
 
         Patches are what takes time; the other parts know only NumPy.
         """
-        scores = []
+        scores, gaps = [], np.isnan(X).any(axis=1)
+        if gaps.any():
+            refuse_gaps(self._settings)
         for view, parts in self._parts.items():
             Z = self._apply(view, X)
-            for part in parts.values():
-                there = backend.bring(Z) if isinstance(part, PatchScores) else Z
-                scores.append(NUMPY.bring(part.of(there)))
+            for name, part in parts.items():
+                if name in TWINS and gaps.any() and not self._has_gaps:
+                    found = np.empty((1, Z.shape[0], self.n_classes))
+                    found[:, gaps] = self._twin(view, name).of(Z[gaps])
+                    if not gaps.all():
+                        found[:, ~gaps] = self._of(part, Z[~gaps], backend)
+                    scores.append(found)
+                else:
+                    scores.append(self._of(part, Z, backend))
         return np.concatenate(scores)
+
+    def _of(self, part: Part, Z: np.ndarray, backend: Backend) -> np.ndarray:
+        there = backend.bring(Z) if isinstance(part, PatchScores) else Z
+        return NUMPY.bring(part.of(there))
+
+    def _twin(self, view: str, name: str) -> Part:
+        """Return the part for rows with gaps, where training rows have none."""
+        if (view, name) not in self._twins:
+            Z, settings = self._apply(view, self._X), self._settings
+            self._twins[view, name] = fit_part(
+                name, Z, self._codes, settings, scored=True, gaps=True
+            )
+        return self._twins[view, name]
 
     def patches(self, x: np.ndarray, own: int | None) -> dict[str, list[np.ndarray]]:
         """Return, for one row, its patch of every class in every view.
@@ -222,7 +266,7 @@ class ClassScores:
         found: dict[str, list[np.ndarray]] = {}
         for view, parts in self._parts.items():
             part = parts.get("patch")
-            if isinstance(part, PatchScores):
+            if isinstance(part, PatchScores | PatchGapScores):
                 z = self._apply(view, x[None])[0]
                 found[view] = [
                     part.patch_rows(z, c, own) for c in range(self.n_classes)
@@ -231,8 +275,15 @@ class ClassScores:
 
     def relevance(self) -> np.ndarray:
         """Return the weight of every column by Relief, (m,)."""
+        if self._has_gaps:
+            raise ValueError(
+                "X has gaps (NaN), and Relief weighs columns by differences of whole "
+                "rows: fill the gaps."
+            )
         plain = fit_views(("zscore",), self._X, self._codes)["zscore"]
-        return relief_weights(plain.apply(self._X), self._codes, n_jobs=self._n_jobs)
+        return relief_weights(
+            plain.apply(self._X), self._codes, n_jobs=self._settings.n_jobs
+        )
 
     def _apply(self, view: str, X: np.ndarray) -> np.ndarray:
         return X if view == MARGINAL_VIEW else self._views[view].apply(X)

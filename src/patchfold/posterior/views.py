@@ -6,13 +6,13 @@
 * `relevance`: z-scores times one weight per column, from Relief.
 
 A column that never varies is 0 in every view: it cannot tell rows apart. The first two
-views are made without labels.
+views are made without labels, and from the present cells of a column; a gap stays NaN.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import ndtri
@@ -95,7 +95,7 @@ class RankView:
         Z = np.empty_like(X)
         for f, (value, image) in enumerate(zip(self.values, self.images, strict=True)):
             Z[:, f] = np.interp(X[:, f], value, image)
-        return Z
+        return np.where(np.isnan(X), np.nan, Z)
 
 
 def fit_views(
@@ -146,25 +146,42 @@ def fit_views(
 
 
 def _zscore(X: np.ndarray) -> AffineView:
+    present = ~np.isnan(X)
     # In powers of two near the largest value, which rounds nothing, squares of the
     # largest and the smallest numbers there are remain numbers.
-    power = np.frexp(np.abs(X).max(axis=0))[1]
+    power = np.frexp(np.abs(np.where(present, X, 0.0)).max(axis=0))[1]
     scaled = np.ldexp(X, -power)
-    # From the first row, so that a constant column varies by exactly nothing.
-    offsets = scaled - scaled[:1]
-    deviation = offsets.std(axis=0)
+    # From the first cell, so that a constant column varies by exactly nothing.
+    first = np.where(
+        present.any(axis=0), scaled[present.argmax(axis=0), np.arange(X.shape[1])], 0.0
+    )
+    offsets = np.where(present, scaled - first, 0.0)
+    mean, deviation = _moments(offsets, present)
     scale = np.zeros_like(deviation)
     np.divide(1.0, deviation, out=scale, where=deviation > 0)
-    center = np.ldexp(scaled[0] + offsets.mean(axis=0), power)
+    center = np.ldexp(first + mean, power)
     with np.errstate(over="ignore"):
         return AffineView(center, np.minimum(np.ldexp(scale, -power), FARTHEST))
 
 
+def _moments(offsets: np.ndarray, present: np.ndarray) -> tuple[Any, Any]:
+    """Return mean and deviation of present cells, others being 0."""
+    if present.all():
+        return offsets.mean(axis=0), offsets.std(axis=0)
+    counts = np.maximum(present.sum(axis=0), 1)
+    mean = offsets.sum(axis=0) / counts
+    squared = np.where(present, (offsets - mean) ** 2, 0.0)
+    return mean, np.sqrt(squared.sum(axis=0) / counts)
+
+
 def _rank(X: np.ndarray) -> RankView:
     """Send equal values to the quantile of their mean rank; then variance 1."""
-    n = X.shape[0]
     values, images = [], []
-    for column in X.T:
+    for cells in X.T:
+        column = cells[~np.isnan(cells)]
+        if not column.size:  # all are gaps, and stay so
+            column = np.zeros(1)
+        n = column.size
         distinct, first = np.unique(column, return_index=True)
         quantile = ndtri((rankdata(column) - 0.5) / n)
         deviation = quantile.std() if distinct.size > 1 else np.inf

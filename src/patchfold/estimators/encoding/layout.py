@@ -277,10 +277,12 @@ def _with_moments(known: Learned, values: np.ndarray) -> Learned:
     return Learned(**{**vars(known), **moments})
 
 
-def encode(known: Sequence[Learned], values: Sequence[np.ndarray]) -> np.ndarray:
-    """Turn values, as `read` returns them, into numbers (n, width)."""
+def encode(
+    known: Sequence[Learned], values: Sequence[np.ndarray], gap: float = 0.0
+) -> np.ndarray:
+    """Turn values, as `read` returns them, into numbers (n, width); gaps are `gap`."""
     n = values[0].size if values else 0
-    out = np.zeros((n, sum(column.width for column in known)))
+    out = np.full((n, sum(column.width for column in known)), gap)
     start = 0
     for column, numbers in zip(known, values, strict=True):
         present = ~np.isnan(numbers)

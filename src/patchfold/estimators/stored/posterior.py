@@ -6,6 +6,7 @@ takes long is written: the scores of the training samples, and the kernel regres
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,8 +32,20 @@ from .rules import (
     Sizes,
     Whole,
     Words,
+    check_finite,
 )
 from .table_encoder import Encoder, check_columns
+
+
+@dataclass(frozen=True)
+class Gappy(Numbers):
+    """Floats in double precision; NaN is a gap, and no infinity is there."""
+
+    def unpack(self, name: str, value: Any, sizes: Sizes) -> np.ndarray:
+        """Check the array."""
+        array = Numbers(self.shape, any_value=True).unpack(name, value, sizes)
+        check_finite(name, np.where(np.isnan(array), 0.0, array))
+        return array
 
 
 class StoredPosterior(StoredModel):
@@ -46,7 +59,7 @@ class StoredPosterior(StoredModel):
 
     _fitted_rules: ClassVar[dict[str, FittedRule]] = {
         "classes_": Labels(("classes",)),
-        "_samples": Numbers(("samples", "features")),
+        "_samples": Gappy(("samples", "features")),
         "_codes": Whole(("samples",), low=UNLABELLED, below="classes"),
         "_left_out": Numbers(("scores", "labelled", "classes"), any_value=True),
         "_solution": Record(
