@@ -217,8 +217,9 @@ def compare_pairs(
     """
     arrays, n_pairs = arrays_of(left), source.shape[0]
     xp = array_namespace(arrays[0])
+    n_all = arrays[0].shape[0] * arrays_of(right)[0].shape[0]
     if most is None:
-        most = n_pairs > arrays[0].shape[0] * arrays_of(right)[0].shape[0] // MOST
+        most = n_pairs > n_all // MOST
     numbers = 0
     for part in arrays:
         numbers += math.prod(part.shape[1:])
@@ -243,11 +244,13 @@ def compare_pairs(
     if compare_places is not None and isinstance(arrays[0], np.ndarray):
         values = _fill(compare, source, order, pairs_at_once(numbers), n_jobs)
     else:
-        room = 4 * 8 * numbers
+        room = 4 * 8 * numbers  # of a pair, for copies of both ends
         if dissimilarity.work is not None:
             room += 8 * dissimilarity.work(left)
         # A fourth of a block stays in the nearest cache; but a few pairs it must be.
         room = min(4 * room, max(room, LARGE))
+        if compare_places is not None:  # tables of all pairs
+            room = 8 * 8 * n_all // n_pairs
         values = _join(map_blocks(compare, n_pairs, room, n_jobs), xp)
     check_lengths(values.label_free, *(names or (source, target)))
     return values
