@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..backends.backend import NUMPY, Backend, backend_for
 from ..backends.progress import report
 from ..graph.labels import UNLABELLED
-from ..posterior.classes import encode_classes
+from ..posterior.classes import check_weights, encode_classes
 from ..posterior.model import PosteriorModel, blend_labels
 from ..posterior.rows import RowIndex
 from ..posterior.scores import SCORES, Settings
@@ -194,7 +194,7 @@ default="auto"
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Embed the samples of X by what their class patches say of them.
 
         Parameters
@@ -206,6 +206,9 @@ default="auto"
         y : array-like (n_samples,)
             Class labels, numbers or strings; -1 marks an unlabelled sample, unless
             there is only one label besides it: then both are classes.
+        sample_weight : array-like (n_samples,), default=None
+            What a sample counts in the stack's loss and in all scores but those of
+            patches, which are the shape of nearest rows. 0 is as unlabelled.
 
         Returns
         -------
@@ -213,9 +216,9 @@ default="auto"
             The fitted estimator.
         """
         with report(type(self).__name__, self.verbose):
-            return self._fit(X, y)
+            return self._fit(X, y, sample_weight)
 
-    def _fit(self, X: Any, y: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         check_parameters(self)
         backend = backend_for(X)
         X = check_table(self, NUMPY.bring(X), reset=True, copy=True, **GAPS)
@@ -227,9 +230,14 @@ default="auto"
                 "typicality. Lower n_components."
             )
         labelled = codes != UNLABELLED
+        weights, labelled = check_weights(sample_weight, codes, labelled)
         self._labelled = np.flatnonzero(labelled)
         self._model = PosteriorModel(
-            self._settings(backend), X[labelled], codes[labelled], self.n_components
+            self._settings(backend),
+            X[labelled],
+            codes[labelled],
+            self.n_components,
+            row_weights=weights,
         )
         self._rows = RowIndex(X)
         self.anchors_ = self._model.anchors
@@ -250,12 +258,12 @@ default="auto"
         self._n_features_out = self.n_components
         return self
 
-    def fit_transform(self, X: Any, y: Any) -> np.ndarray:
+    def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
         """Embed the samples of X and return their coordinates.
 
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As in `fit`.
 
         Returns
@@ -263,7 +271,7 @@ default="auto"
         embedding : array (n_samples, n_components)
             `embedding_`.
         """
-        return self.fit(X, y).embedding_
+        return self.fit(X, y, sample_weight).embedding_
 
     def transform(self, X: Any) -> np.ndarray:
         """Place samples in the embedding. No label of a new sample is ever used.

@@ -11,6 +11,53 @@ from ..backends.backend import NUMPY
 from ..graph.labels import UNLABELLED, encode_labels
 
 
+def check_weights(
+    sample_weight: Any, codes: np.ndarray, labelled: np.ndarray
+) -> tuple[np.ndarray | None, np.ndarray]:
+    """Return weights of labelled rows, of mean 1, and which rows are labelled.
+
+    A row of weight 0 takes no part, as an unlabelled one.
+
+    Parameters
+    ----------
+    sample_weight : array-like (n,), number or None
+        Weights, at least 0.
+    codes : int array (n,)
+        Classes.
+    labelled : bool array (n,)
+        Rows that have one.
+
+    Examples
+    --------
+    >>> codes, labelled = np.array([0, 1, 0, -1]), np.array([True, True, True, False])
+    >>> weights, labelled = check_weights([1, 3, 0, 4], codes, labelled)
+    >>> weights.tolist(), labelled.tolist()
+    ([0.5, 1.5], [True, True, False, False])
+    """
+    if sample_weight is None:
+        return None, labelled
+    weights = np.asarray(NUMPY.bring(sample_weight), dtype=np.float64)
+    weights = np.full(codes.shape, weights) if weights.ndim == 0 else weights
+    if weights.shape != codes.shape:
+        raise ValueError(
+            f"sample_weight must have a number for each of the {codes.size} samples. "
+            f"Its shape is {weights.shape}."
+        )
+    assert_all_finite(weights, input_name="sample_weight")
+    if weights.min() < 0:
+        raise ValueError(
+            f"sample_weight must not be negative. Its smallest is {weights.min():g}."
+        )
+    labelled = labelled & (weights > 0)
+    if np.setdiff1d(codes[codes != UNLABELLED], codes[labelled]).size:
+        raise ValueError(
+            "sample_weight is zero for all samples of a class: leave their labels out, "
+            "or give one a weight."
+        )
+    weights = weights[labelled] / weights.max()
+    return weights / weights.mean(), labelled
+
+
 def encode_classes(
     y: Any, n_samples: int, estimator_name: str
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,8 @@ the sum of r_j over the n_jk rows of the class that have both columns, become
 
     S_jk - r_ij r_ik - δ_k (A_jk - r_ij) - δ_j (A_kj - r_ik) + (n_jk - 1) δ_j δ_k.
 
-Without gaps all of this is `pooled.py`, which costs less.
+If rows have weights w, cells and rows are counted by them, and r_ij r_ik, r_ij and r_ik
+have the factor w_i. Without gaps all of this is `pooled.py`, which costs less.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class PooledGapScores:
         Number of threads.
     scored : bool
         Whether the training rows have been scored before. `left_out` is then empty.
+    row_weights : array (n,) or None
+        What each row counts in means and covariances.
     """
 
     names: tuple[str, ...] = ("pooled",)
@@ -55,6 +58,7 @@ class PooledGapScores:
         ridge: float,
         n_jobs: int | None = None,
         scored: bool = False,
+        row_weights: np.ndarray | None = None,
     ) -> None:
         self._ridge, self._n_jobs = ridge, n_jobs
         self._variance = variance_of_rows(Z)
@@ -65,16 +69,18 @@ class PooledGapScores:
             "Fill the gaps, or take 'pooled' out of scores.",
         )
         present = ~np.isnan(Z)
-        members = np.eye(n_classes)[codes]
-        self._counts = members.T @ present
+        weights = np.ones(codes.size) if row_weights is None else row_weights
+        indicator = np.eye(n_classes)[codes]
+        members = indicator * weights[:, None]
+        self._counts, self._cells = members.T @ present, indicator.T @ present
         sums = members.T @ np.where(present, Z, 0.0)
         self._means = sums / np.maximum(self._counts, 1)
         residuals = np.where(present, Z - self._means[codes], 0.0)
-        self._scatter = residuals.T @ residuals
-        self._free = self._counts.sum(axis=0) - (self._counts > 0).sum(axis=0)
+        self._scatter = residuals.T @ (weights[:, None] * residuals)
+        self._free = self._counts.sum(axis=0) - (self._cells > 0).sum(axis=0)
         self.left_out = np.empty((0, codes.size, n_classes))
         if not scored:
-            self.left_out = self._leave_out(Z, codes, residuals, present)[None]
+            self.left_out = self._leave_out(Z, codes, weights, residuals)[None]
 
     def of(self, Z: np.ndarray) -> np.ndarray:
         """Return the scores of new rows, (1, q, C)."""
@@ -110,32 +116,34 @@ class PooledGapScores:
         self,
         Z: np.ndarray,
         codes: np.ndarray,
+        weights: np.ndarray,
         residuals: np.ndarray,
-        present: np.ndarray,
     ) -> np.ndarray:
         """Score the training rows, each without itself."""
-        n_classes, m = self._means.shape
+        present, (n_classes, m) = ~np.isnan(Z), self._means.shape
         both = np.empty((n_classes, m, m))
         sums = np.empty((n_classes, m, m))
         for c in range(n_classes):
             there = present[codes == c].astype(np.float64)
-            both[c] = there.T @ there
-            sums[c] = residuals[codes == c].T @ there
+            counted = there * weights[codes == c, None]
+            both[c] = counted.T @ there
+            sums[c] = residuals[codes == c].T @ counted
 
         def score(block: slice) -> np.ndarray:
             own, there, r = codes[block], present[block], residuals[block]
-            counts = self._counts[own]
-            alone = there & (counts == 1)
-            shift = np.where(there & ~alone, -r / np.maximum(counts - 1, 1), 0.0)
+            w = weights[block, None]
+            alone = there & (self._cells[own] == 1)
+            others = np.where(there & ~alone, self._counts[own] - w, 1.0)
+            shift = np.where(there & ~alone, -w * r / others, 0.0)
             mean = self._means[own] + shift
             mean[alone] = 0.0
-            change = r[:, :, None] * r[:, None, :]
-            taken = sums[own] - r[:, :, None] * there[:, None, :]
+            change = (w * r)[:, :, None] * r[:, None, :]
+            taken = sums[own] - (w * r)[:, :, None] * there[:, None, :]
             moved = shift[:, None, :] * taken
             change += moved + moved.transpose(0, 2, 1)
-            pairs = both[own] - (there[:, :, None] & there[:, None, :])
+            pairs = both[own] - (w * there)[:, :, None] * there[:, None, :]
             change -= pairs * (shift[:, :, None] * shift[:, None, :])
-            free = np.maximum(self._free - (there & ~alone), 1)
+            free = np.maximum(self._free - w * (there & ~alone), 1)
             matrices = self._scatter - change
             matrices /= np.sqrt(free[:, :, None] * free[:, None, :])
             gap = Z[block][:, :, None] - self._means.T

@@ -3,9 +3,10 @@
 The smoother of class memberships: f = argmin Σ_i (Y_i - f(x_i))² + λ‖f‖², f in the
 span of a Gaussian kernel at the landmarks. With H the matrix that maps Y to the fitted
 values, the prediction for row i of the regression fitted without it is
-(HY - h_ii Y)_i / (1 - h_ii), for any landmarks, as long as they stay where they are.
-With every row a landmark this is plain kernel ridge regression. With gaps the kernel
-may be indefinite; the directions in which it is negative are left out.
+(HY - h_ii Y)_i / (1 - h_ii), for any landmarks, as long as they stay where they are,
+and for any weights of rows in the sum of squares. With every row a landmark this is
+plain kernel ridge regression. With gaps the kernel may be indefinite; the directions in
+which it is negative are left out.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class KernelScores:
         Number of threads.
     weights : array (r, l, C) or None
         Those of the landmarks, where they were fitted before. `left_out` is then empty.
+    row_weights : array (n,) or None
+        What each row counts in the sum of squares.
 
     Attributes
     ----------
@@ -76,6 +79,7 @@ class KernelScores:
         n_landmarks: int,
         n_jobs: int | None = None,
         weights: np.ndarray | None = None,
+        row_weights: np.ndarray | None = None,
     ) -> None:
         self._n_jobs = n_jobs
         # In gaps 0, the mean, only to choose which rows are landmarks.
@@ -88,8 +92,9 @@ class KernelScores:
             self.left_out = np.empty((0, codes.size, n_classes))
             return
         Y = np.eye(n_classes)[codes] - 1 / n_classes
+        counts = np.ones(codes.size) if row_weights is None else row_weights
         self.weights, self.left_out = _regress(
-            Z, Y, self._landmarks, self._width, n_jobs
+            Z, Y, self._landmarks, self._width, counts, n_jobs
         )
 
     def of(self, Z: np.ndarray) -> np.ndarray:
@@ -109,6 +114,7 @@ def _regress(
     Y: np.ndarray,
     landmarks: np.ndarray,
     width: float,
+    counts: np.ndarray,
     n_jobs: int | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return landmark weights (r, l, C), and leave-one-out predictions (r, n, C)."""
@@ -121,14 +127,15 @@ def _regress(
 
     work = 3 * 8 * landmarks.shape[0]
     features = np.concatenate(map_blocks(describe, Z.shape[0], work, n_jobs))
-    values, vectors = np.linalg.eigh(features.T @ features)
+    counted = features * np.sqrt(counts)[:, None]
+    values, vectors = np.linalg.eigh(counted.T @ counted)
     features, root = features @ vectors, root @ vectors
-    moments = features.T @ Y
+    moments = features.T @ (counts[:, None] * Y)
     coefficients, left_out = [], []
     for penalty in PENALTIES:
         gains = 1 / (np.maximum(values, 0) + penalty)
         weights = gains[:, None] * moments
-        leverage = ((features**2) @ gains)[:, None]
+        leverage = (counts * ((features**2) @ gains))[:, None]
         left_out.append((features @ weights - leverage * Y) / (1 - leverage))
         coefficients.append(root @ weights)
     return np.stack(coefficients), np.stack(left_out)

@@ -42,12 +42,19 @@ class MarginalScores:
         Their classes, 0, 1, ..., C - 1.
     n_jobs : int or None
         Number of threads.
+    row_weights : array (n,) or None
+        What each row counts.
     """
 
     names: tuple[str, ...] = ("marginal",)
 
     def __init__(
-        self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None
+        self,
+        X: np.ndarray,
+        codes: np.ndarray,
+        *,
+        n_jobs: int | None = None,
+        row_weights: np.ndarray | None = None,
     ) -> None:
         self._n_jobs = n_jobs
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
@@ -57,13 +64,16 @@ class MarginalScores:
         bins = self._bins(X)
         n_classes, m = int(codes.max()) + 1, varies.size
         cell = (np.arange(m) * N_BINS + bins) * n_classes + codes[:, None]
-        present = cell[bins != GAP]
-        counts = np.bincount(present, minlength=m * N_BINS * n_classes)
+        weights = np.ones(codes.size) if row_weights is None else row_weights
+        there = bins != GAP
+        each = np.broadcast_to(weights[:, None], there.shape)[there]
+        size = m * N_BINS * n_classes
+        counts = np.bincount(cell[there], weights=each, minlength=size)
         self._counts = counts.reshape(m, N_BINS, n_classes).astype(float)
         self._sizes = self._counts.sum(axis=1)
         rows = self._counts.sum(axis=2)  # half a row for each bin: none is impossible
         self._shares = (rows + 0.5) / (self._sizes.sum(axis=1)[:, None] + 0.5 * N_BINS)
-        own = np.eye(n_classes)[codes]
+        own = np.eye(n_classes)[codes] * weights[:, None]
         self.left_out = self._score(bins, own)[None]
 
     def of(self, X: np.ndarray) -> np.ndarray:
@@ -87,7 +97,7 @@ class MarginalScores:
         def score(block: slice) -> np.ndarray:
             out = own[block, None, :]
             found = self._counts[column, bins[block]] - out
-            rate = np.maximum(found, 0) / np.maximum(self._sizes - out, 1)
+            rate = np.maximum(found, 0) / np.maximum(self._sizes - out, 1e-9)
             share = self._shares[column, bins[block]][:, :, None]
             logs = np.log((rate + strength * share) / (1 + strength))
             return np.where(bins[block][:, :, None] == GAP, 0.0, logs).sum(axis=1)

@@ -70,6 +70,8 @@ class PosteriorModel:
         Dimensions, at most C.
     known : tuple of Scored and Solution, or None
         Of the same rows, where they were fitted before.
+    row_weights : array (n,) or None
+        What each row counts; their mean is 1.
 
     Attributes
     ----------
@@ -88,12 +90,14 @@ class PosteriorModel:
         codes: np.ndarray,
         n_components: int,
         known: tuple[Scored, Solution] | None = None,
+        row_weights: np.ndarray | None = None,
     ) -> None:
         scored, solution = known or (None, None)
-        self.scores = ClassScores(settings, X, codes, scored)
+        self.scores = ClassScores(settings, X, codes, scored, row_weights)
         self._has_typicality = n_components == self.scores.n_classes
         if solution is None:
-            self.stack = fit_stack(self.scores.left_out, self.scores.known, codes)
+            scores, seen = self.scores.left_out, self.scores.known
+            self.stack = fit_stack(scores, seen, codes, row_weights)
             solution = self._solve(order_classes(X, codes), n_components)
         self.stack, self.solution = solution.stack, solution
 

@@ -3,7 +3,8 @@
 The score is -½ (x - μ_c)ᵀΣ⁻¹(x - μ_c) with Σ the covariance within classes, shrunk by
 the rule of `covariance.py`: linear discriminant analysis. A row of class y, of n_y
 rows, is taken out of its class mean and of Σ: with d = x - μ_y the scatter within
-classes loses n_y/(n_y - 1) ddᵀ, so one decomposition serves all rows.
+classes loses n_y/(n_y - 1) ddᵀ, so one decomposition serves all rows. If rows have
+weights w, n_y is their sum, and it loses w n_y/(n_y - w) ddᵀ.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class PooledScores:
         ρ of the covariance rule.
     n_jobs : int or None
         Number of threads.
+    row_weights : array (n,) or None
+        What each row counts in means and covariances.
     """
 
     names: tuple[str, ...] = ("pooled",)
@@ -42,15 +45,20 @@ class PooledScores:
         *,
         ridge: float,
         n_jobs: int | None = None,
+        row_weights: np.ndarray | None = None,
     ) -> None:
         self._ridge, self._variance, self._n_jobs = ridge, mean_variance(Z), n_jobs
-        counts = np.bincount(codes)
-        n_classes = counts.size
-        self._means = (np.eye(n_classes)[codes].T @ Z) / counts[:, None]
-        _, singular, Vt = np.linalg.svd(Z - self._means[codes], full_matrices=False)
+        weights = np.ones(codes.size) if row_weights is None else row_weights
+        members = np.eye(int(codes.max()) + 1)[codes] * weights[:, None]
+        counts = members.sum(axis=0)
+        self._means = (members.T @ Z) / counts[:, None]
+        residuals = (Z - self._means[codes]) * np.sqrt(weights)[:, None]
+        _, singular, Vt = np.linalg.svd(residuals, full_matrices=False)
         self._basis, self._scatter = Vt.T, singular**2
-        self._divisor = max(1, codes.size - n_classes)
-        self.left_out = self._blocks(Z, counts, codes)[None]
+        self._divisor = max(1.0, weights.sum() - counts.size)
+        left = counts[codes] - weights
+        left[np.bincount(codes)[codes] == 1] = 0.0  # but for rounding, already
+        self.left_out = self._blocks(Z, (codes, weights, left))[None]
 
     def of(self, Z: np.ndarray) -> np.ndarray:
         """Return the scores of new rows, (1, q, C)."""
@@ -59,13 +67,12 @@ class PooledScores:
     def _blocks(
         self,
         Z: np.ndarray,
-        counts: np.ndarray | None = None,
-        codes: np.ndarray | None = None,
+        known: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
     ) -> np.ndarray:
         def score(block: slice) -> np.ndarray:
-            if counts is None or codes is None:
+            if known is None:
                 return self._score(Z[block])
-            return self._leave_out(Z[block], codes[block], counts[codes[block]])
+            return self._leave_out(Z[block], *(part[block] for part in known))
 
         work = 4 * 8 * self._means.size
         return np.concatenate(map_blocks(score, Z.shape[0], work, self._n_jobs))
@@ -83,26 +90,32 @@ class PooledScores:
         return -0.5 * ((along**2 / values).sum(axis=2) + across / noise)
 
     def _leave_out(
-        self, Z: np.ndarray, codes: np.ndarray, sizes: np.ndarray
+        self, Z: np.ndarray, codes: np.ndarray, weights: np.ndarray, left: np.ndarray
     ) -> np.ndarray:
-        """Score rows of the classes `codes` of these `sizes`, each without itself."""
+        """Score rows of the classes `codes`, each without itself.
+
+        `left` is what the other rows of the class count together.
+        """
         rows = np.arange(codes.size)
-        others = np.maximum(sizes - 1, 1)
-        own = np.where(sizes > 1, sizes / others, 0.0)  # how the gap to its mean grows
-        divisor = np.where(sizes > 1, max(1, self._divisor - 1), self._divisor)
+        others = np.where(left > 0, left, 1.0)
+        # How the gap to its mean grows, and what the scatter loses along it.
+        own = np.where(left > 0, (left + weights) / others, 0.0)
+        loss = own * weights
+        fewer = np.maximum(self._divisor - weights, 1.0)
+        divisor = np.where(left > 0, fewer, self._divisor)
         gap = Z[:, None, :] - self._means
         lost = gap[rows, codes] @ self._basis
         gap[rows, codes] *= own[:, None]
         along = gap @ self._basis
         across = np.maximum((gap**2).sum(axis=2) - (along**2).sum(axis=2), 0)
         across[rows, codes] = 0  # but for rounding, already
-        trace = self._scatter.sum() - own * (lost**2).sum(axis=1)
+        trace = self._scatter.sum() - loss * (lost**2).sum(axis=1)
         noise = self._noise(np.maximum(trace, 0) / divisor)[:, None]
         share = ((1 - SHRINKAGE) / divisor)[:, None]
         weighed = lost / (share * self._scatter + noise)
-        change = share * own[:, None]
-        left = 1 - change * (lost * weighed).sum(axis=1)[:, None]
+        change = share * loss[:, None]
+        rest = 1 - change * (lost * weighed).sum(axis=1)[:, None]
         shifted = (along @ weighed[:, :, None])[:, :, 0]
         inverse = 1 / (share * self._scatter + noise)
         distance = ((along**2) @ inverse[:, :, None])[:, :, 0] + across / noise
-        return -0.5 * (distance + change * shifted**2 / left)
+        return -0.5 * (distance + change * shifted**2 / rest)

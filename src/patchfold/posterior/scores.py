@@ -84,10 +84,12 @@ def fit_part(
     scored: bool = False,
     weights: np.ndarray | None = None,
     gaps: bool = False,
+    row_weights: np.ndarray | None = None,
 ) -> Part:
     """Fit one of `SCORES` to labelled rows; what is known already is not computed.
 
-    With `gaps`, it takes rows that have some.
+    With `gaps`, it takes rows that have some. `row_weights` (n,) have no place in the
+    shape of a patch.
     """
     rule = {"shrinkage": settings.shrinkage, "ridge": settings.ridge}
     n_jobs = settings.n_jobs
@@ -97,8 +99,14 @@ def fit_part(
             Z, codes, n_neighbors=k, scored=scored, n_jobs=n_jobs, **rule
         )
     if name == "pooled" and gaps:
-        ridge = settings.ridge
-        return PooledGapScores(Z, codes, ridge=ridge, scored=scored, n_jobs=n_jobs)
+        return PooledGapScores(
+            Z,
+            codes,
+            ridge=settings.ridge,
+            scored=scored,
+            n_jobs=n_jobs,
+            row_weights=row_weights,
+        )
     if name == "patch":
         return PatchScores(
             Z,
@@ -113,7 +121,10 @@ def fit_part(
     if name == "class":
         return ClassPatchScores(Z, codes, **rule)
     if name == "pooled":
-        return PooledScores(Z, codes, ridge=settings.ridge, n_jobs=n_jobs)
+        ridge = settings.ridge
+        return PooledScores(
+            Z, codes, ridge=ridge, n_jobs=n_jobs, row_weights=row_weights
+        )
     if name == "kernel":
         return KernelScores(
             Z,
@@ -121,8 +132,9 @@ def fit_part(
             n_landmarks=settings.n_landmarks,
             n_jobs=n_jobs,
             weights=weights,
+            row_weights=row_weights,
         )
-    return MarginalScores(Z, codes, n_jobs=n_jobs)
+    return MarginalScores(Z, codes, n_jobs=n_jobs, row_weights=row_weights)
 
 
 class ClassScores:
@@ -138,6 +150,8 @@ class ClassScores:
         Their classes, 0, 1, ..., C - 1.
     scored : Scored or None
         Of the same rows, where they were scored before.
+    row_weights : array (n,) or None
+        What each row counts; their mean is 1.
 
     Attributes
     ----------
@@ -155,7 +169,9 @@ class ClassScores:
         X: np.ndarray,
         codes: np.ndarray,
         scored: Scored | None = None,
+        row_weights: np.ndarray | None = None,
     ) -> None:
+        self.row_weights = row_weights
         counts = np.bincount(codes)
         self._X, self._codes = X, codes
         self._settings = replace(settings, backend=NUMPY)  # nothing stays on a device
@@ -184,6 +200,7 @@ class ClassScores:
                     scored=scored is not None,
                     weights=None if scored is None else scored.kernels.get(view_name),
                     gaps=self._has_gaps,
+                    row_weights=row_weights,
                 )
         self.names = tuple(
             f"{view}: {name}"
@@ -244,7 +261,13 @@ class ClassScores:
         if (view, name) not in self._twins:
             Z, settings = self._apply(view, self._X), self._settings
             self._twins[view, name] = fit_part(
-                name, Z, self._codes, settings, scored=True, gaps=True
+                name,
+                Z,
+                self._codes,
+                settings,
+                scored=True,
+                gaps=True,
+                row_weights=self.row_weights,
             )
         return self._twins[view, name]
 

@@ -49,7 +49,12 @@ class Stack:
         return _softmax(logits, known)
 
 
-def fit_stack(scores: np.ndarray, known: np.ndarray, codes: np.ndarray) -> Stack:
+def fit_stack(
+    scores: np.ndarray,
+    known: np.ndarray,
+    codes: np.ndarray,
+    row_weights: np.ndarray | None = None,
+) -> Stack:
     """Fit the weights to leave-one-out scores.
 
     Parameters
@@ -60,6 +65,8 @@ def fit_stack(scores: np.ndarray, known: np.ndarray, codes: np.ndarray) -> Stack
         Whether the class has rows besides this one.
     codes : int array (n,)
         True classes. A row that is the only one of its class has nothing to say here.
+    row_weights : array (n,) or None
+        What each row counts in the log loss and in the units of scores.
 
     Returns
     -------
@@ -67,13 +74,16 @@ def fit_stack(scores: np.ndarray, known: np.ndarray, codes: np.ndarray) -> Stack
     """
     n_scores, n, n_classes = scores.shape
     centred = _standardize(scores, known, np.ones(n_scores))
-    scales = np.sqrt((centred**2).sum(axis=(1, 2)) / max(1, known.sum()))
+    counts = np.ones(n) if row_weights is None else row_weights
+    squared = (centred**2 * counts[:, None]).sum(axis=(1, 2))
+    scales = np.sqrt(squared / max(1e-9, float(counts @ known.sum(axis=1))))
     scales[scales == 0] = 1.0
     used = known[np.arange(n), codes]
     if not used.any():
         return Stack(np.ones(n_scores) / n_scores, np.zeros(n_classes), scales)
     features = (centred[:, used] / scales[:, None, None]).transpose(1, 2, 0)
-    problem = _Problem(np.ascontiguousarray(features), known[used], codes[used])
+    features = np.ascontiguousarray(features)
+    problem = _Problem(features, known[used], codes[used], counts[used])
     solution = _newton(problem, n_scores)
     return Stack(solution[:n_scores], solution[n_scores:], scales)
 
@@ -98,9 +108,14 @@ class _Problem:
     """The penalised mean log loss, its gradient and its Hessian."""
 
     def __init__(
-        self, features: np.ndarray, known: np.ndarray, codes: np.ndarray
+        self,
+        features: np.ndarray,
+        known: np.ndarray,
+        codes: np.ndarray,
+        counts: np.ndarray,
     ) -> None:
         self._features, self._known = features, known
+        self._counts = counts / counts.mean()
         self._n, self._n_classes, self._n_scores = features.shape
         self._codes, self._rows = codes, np.arange(codes.size)
         self._truth = np.eye(self._n_classes)[codes]
@@ -111,22 +126,26 @@ class _Problem:
 
     def value(self, solution: np.ndarray, posterior: np.ndarray) -> float:
         right = np.maximum(posterior[self._rows, self._codes], 1e-300)
-        return float(-np.log(right).mean() + RIDGE / 2 * solution @ solution)
+        loss = -(self._counts * np.log(right)).mean()
+        return float(loss + RIDGE / 2 * solution @ solution)
 
     def derivatives(
         self, solution: np.ndarray, posterior: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         s = self._n_scores
         size = s + self._n_classes
-        excess = (posterior - self._truth) / self._n
+        counts = self._counts[:, None]
+        excess = counts * (posterior - self._truth) / self._n
         flat = self._features.reshape(-1, s)
         gradient = np.concatenate([excess.ravel() @ flat, excess.sum(axis=0)])
         hessian = np.empty((size, size))
         mean = np.einsum("nc,ncs->ns", posterior, self._features)
-        hessian[:s, :s] = flat.T @ (flat * posterior.reshape(-1, 1)) - mean.T @ mean
-        mixed = np.einsum("nc,ncs->cs", posterior, self._features) - posterior.T @ mean
+        weighed = counts * posterior
+        hessian[:s, :s] = flat.T @ (flat * weighed.reshape(-1, 1))
+        hessian[:s, :s] -= mean.T @ (counts * mean)
+        mixed = np.einsum("nc,ncs->cs", weighed, self._features) - weighed.T @ mean
         hessian[s:, :s], hessian[:s, s:] = mixed, mixed.T
-        hessian[s:, s:] = np.diag(posterior.sum(axis=0)) - posterior.T @ posterior
+        hessian[s:, s:] = np.diag(weighed.sum(axis=0)) - weighed.T @ posterior
         return (
             gradient + RIDGE * solution,
             hessian / self._n + RIDGE * np.eye(size),

@@ -61,6 +61,7 @@ class StoredPosterior(StoredModel):
         "classes_": Labels(("classes",)),
         "_samples": Gappy(("samples", "features")),
         "_codes": Whole(("samples",), low=UNLABELLED, below="classes"),
+        "_weights": MayLack(Numbers(("labelled",), low=1e-150, high=1e150)),
         "_left_out": Numbers(("scores", "labelled", "classes"), any_value=True),
         "_solution": Record(
             Solution,
@@ -105,6 +106,8 @@ class StoredPosterior(StoredModel):
         samples[labelled], codes[labelled] = model.scores.rows
         scored = model.scores.scored
         kernels = {f"_kernel_{view}": part for view, part in scored.kernels.items()}
+        if model.scores.row_weights is not None:
+            kernels["_weights"] = model.scores.row_weights
         fitted = {
             "_samples": samples,
             "_codes": codes,
@@ -143,6 +146,7 @@ class StoredPosterior(StoredModel):
             codes[labelled],
             self.n_components,
             (Scored(left_out, kernels), solution),
+            stored.pop("_weights", None),
         )
         self._rows = RowIndex(X)
         self.anchors_ = solution.anchors
