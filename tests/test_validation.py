@@ -20,6 +20,7 @@ from patchfold.exceptions import (
     NegativeEigenvalueWarning,
     NeighborCountWarning,
 )
+from patchfold.neighbors.metric import METRICS
 from patchfold.validation import check_samples
 
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -39,6 +40,12 @@ SHARED = {
         [0, -3, 0.0, -0.5, 1.5, 3.0, np.nan, np.inf, "best", True, np.array([3, 4])],
     ),
     "radius": ("a float > 0 or None", [0, 0.0, -1.0, np.nan, -np.inf, "auto", True]),
+    "metric": (
+        " or ".join(map(repr, METRICS)) + " or a callable on two samples",
+        ["angle", "nan_euclidean", None, 1, dict, ["cosine"]],
+    ),
+    "p": ("a float > 0", [0, -1, np.nan, "2", None, True]),
+    "metric_params": ("a dict or None", ["w", 3, [1, 2], dict]),
     "adaptive_patches": ("True or False", [1, 0, None, "curvature"]),
     "dissimilarity": (
         "'euclidean' or 'kl' or 'bhattacharyya' or 'hellinger' or 'cauchy_schwarz' or "
@@ -265,21 +272,6 @@ def test_two_samples_are_enough(estimator):
 def test_one_sample_is_not_enough(estimator):
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         estimator(1, n_neighbors=1).fit(X[:1])
-
-
-@pytest.mark.parametrize("dissimilarity", ["euclidean", "kl", "curvature"])
-@over_graph_embeddings
-def test_sparse_features_are_refused(estimator, dissimilarity):
-    model = estimator(dissimilarity=dissimilarity)
-    with pytest.raises(
-        TypeError, match=r"^Sparse data was passed.* dense data is requ"
-    ):
-        model.fit(sp.csr_array(X))
-    model.fit(X)
-    with pytest.raises(
-        TypeError, match=r"^Sparse data was passed.* dense data is requ"
-    ):
-        model.transform(sp.csr_array(X))
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,10 @@ class NeighborCountWarning(PatchfoldWarning):
     """`n_neighbors` exceeded the number of other samples and was lowered."""
 
 
+class MetricWarning(PatchfoldWarning):
+    """`metric` finds neighbours only, as patches are compared by `dissimilarity`."""
+
+
 class IsolatedSampleWarning(PatchfoldWarning):
     """A new sample has no training sample within `radius`."""
 

@@ -26,7 +26,7 @@ class Neighborhoods:
         A table with one row per sample where all have K neighbours; else the neighbours
         of sample 0, then of sample 1, ... A sample is never its own neighbour.
     distances : float array (n, K) or (R,)
-        Euclidean distances to them, ascending; equal ones in order of index.
+        Distances to them, ascending; equal ones in order of index.
     pointer : int array (n + 1,) or None
         Sample i has the neighbours from pointer[i] to pointer[i + 1]; None of a table.
 

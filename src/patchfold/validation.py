@@ -13,11 +13,13 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from .backends.arrays import Array, array_namespace
 from .backends.backend import on_any_device
 from .backends.native.loops import is_compiled
+from .backends.structure import check_structure
 from .exceptions import MissingLoopsWarning, warn
 
 LARGEST = 1e150
@@ -187,16 +189,26 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> An
     **settings
         As in scikit-learn's `check_array`.
     """
+    if sp.issparse(X):
+        check_structure(X)
     _refuse_dates(X)
     # Sums over rows that lie in another order in memory differ in their last digits.
     settings = {"dtype": np.float64, "order": "C", **settings}
     try:
         checked = validate_data(estimator, X, reset=reset, **settings)
+        if sp.issparse(checked):
+            return sp.csr_array(checked)
     except (TypeError, ValueError) as error:
         if "could not convert" in str(error) or "float()" in str(error):
             raise type(error)(
                 f"X must be numbers, and some cells are not: {error}. Leave such "
                 "columns out, or encode them with patchfold.TableEncoder."
+            ) from error
+        if "Sparse data was passed" in str(error):
+            raise TypeError(
+                f"X is sparse, and {type(estimator).__name__} scales its columns: pass "
+                "X.toarray(), or reduce the features first, for example by "
+                "TruncatedSVD of scikit-learn in a pipeline."
             ) from error
         if "fill value must be 0" in str(error):
             raise ValueError(
@@ -238,11 +250,30 @@ def _refuse_dates(X: Any) -> None:
             )
 
 
+def without_zeros(X: Any) -> Any:
+    """Return sparse samples with every entry stored once, and no zeros; else X."""
+    if sp.issparse(X) and not (X.has_canonical_format and X.data.all()):
+        X = X.copy()  # not the caller's
+        X.sum_duplicates()
+        X.eliminate_zeros()
+    return X
+
+
+def as_sparse_as(X: Any, training: Any) -> Any:
+    """Return new samples sparse if the training samples are, and else dense."""
+    if sp.issparse(training) == sp.issparse(X):
+        return X
+    return X.toarray() if sp.issparse(X) else without_zeros(sp.csr_array(X))
+
+
 def check_magnitude(X: Array, *, spread: bool = True) -> None:
     """Raise ValueError for samples whose squared distances are infinite or 0.
 
     New samples may all be equal: without `spread`, only the size is looked at.
     """
+    if sp.issparse(X):
+        X = X.data[:, None] if X.nnz else np.zeros((1, 1))
+        spread = False
     largest = max(float(X.max()), -float(X.min()))
     if largest > LARGEST:
         raise ValueError(

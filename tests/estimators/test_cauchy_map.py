@@ -441,7 +441,7 @@ def test_a_sample_with_the_hash_of_another_is_not_taken_for_it(monkeypatch):
     new = X[:5] + 0.1
     expected = model.transform(new)
     keys = model._keys[np.argsort(model._order)]
-    monkeypatch.setattr("patchfold.solvers.field.placing.hash_rows", lambda _: keys[:5])
+    monkeypatch.setattr("patchfold.solvers.field.placing.row_keys", lambda _: keys[:5])
     np.testing.assert_array_equal(model.transform(new), expected)
 
 

@@ -396,9 +396,8 @@ def test_a_label_rule_needs_samples_not_a_matrix(estimator, rule):
 @over_graph_embeddings
 def test_the_pairwise_tag_follows_the_dissimilarity(estimator):
     assert get_tags(estimator(dissimilarity="precomputed")).input_tags.pairwise
-    assert get_tags(estimator(dissimilarity="precomputed")).input_tags.sparse
     assert not get_tags(estimator()).input_tags.pairwise
-    assert not get_tags(estimator()).input_tags.sparse
+    assert get_tags(estimator(metric="precomputed")).input_tags.pairwise
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from ..backends.backend import NUMPY
 from ..dissimilarity.store import PatchesOnDemand
 from ..dissimilarity.table import MOST
 from ..estimators.base import PatchEmbedding
-from ..estimators.parameters import is_precomputed
+from ..estimators.parameters import has_euclidean_metric, is_precomputed
 from ..estimators.source import check_input, open_source
 from ..exceptions import ClusterError
 from ..graph.paths import cache_order
@@ -99,6 +99,12 @@ def fit(
     _check_estimator(estimator)
     X, y = _gathered(X), _gathered(y)
     data = check_input(estimator, X, y)
+    if sp.issparse(data.X):
+        raise ValueError(
+            "a cluster fits dense samples, and X is sparse: use the estimator's own "
+            "`fit`, or reduce the features first, for example by TruncatedSVD of "
+            "scikit-learn."
+        )
     n = data.X.shape[0]
     count = resolve_n_neighbors(estimator.n_neighbors, n)
     _check_size(count, n)
@@ -135,6 +141,7 @@ def _check_estimator(estimator: Any) -> None:
     refused = {
         f"n_neighbors={size!r}": size is None or isinstance(size, str),
         "dissimilarity='precomputed'": is_precomputed(estimator),
+        f"metric={estimator.metric!r}": not has_euclidean_metric(estimator),
         "adaptive_patches=True": estimator.adaptive_patches,
         "a KNN transformer": not isinstance(algorithm, str),
     }

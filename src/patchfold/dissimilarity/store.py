@@ -16,9 +16,16 @@ import numpy as np
 from ..backends.arrays import Array
 from ..backends.threads import fill_blocks
 from ..exceptions import DegeneratePatchWarning, SingularPatchError
+from ..neighbors.metric_search import MetricSearch
 from ..patches.fitting import CentersOnly, PatchFitter, warn_if_degenerate
 from ..records import EdgeValues, Neighborhoods, Pairs
-from .table import arrays_of, compare_pairs, describe_patches, get_dissimilarity
+from .table import (
+    arrays_of,
+    check_lengths,
+    compare_pairs,
+    describe_patches,
+    get_dissimilarity,
+)
 
 TOGETHER = 256
 """Patches that are described at a time where all are: their points stay in cache."""
@@ -160,7 +167,29 @@ class PatchesOnDemand:
         return compare_pairs(row_of_table, *ends, most=False, names=names)
 
 
-PatchStore = HeldPatches | PatchesOnDemand
+@dataclass(frozen=True)
+class MeasuredSamples:
+    """Samples that a metric compares; there are no patches.
+
+    Attributes
+    ----------
+    search : MetricSearch
+        It has the samples and the metric.
+    fitter : CentersOnly
+        Stands in for what fits patches.
+    """
+
+    search: MetricSearch
+    fitter: CentersOnly
+
+    def compare(self, pairs: Pairs, n_jobs: int | None) -> EdgeValues:
+        """Measure the distance of both ends of every edge."""
+        lengths = self.search.between(pairs.source, pairs.target, n_jobs)
+        check_lengths(lengths, pairs.source, pairs.target)
+        return EdgeValues(lengths)
+
+
+PatchStore = HeldPatches | PatchesOnDemand | MeasuredSamples
 
 
 def defer_patches(

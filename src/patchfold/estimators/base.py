@@ -104,7 +104,7 @@ class PatchEmbedding(
         if wanted == "auto":
             with untold_stages():
                 wanted = choose_n_neighbors(self, data.X, y)
-        if sp.issparse(data.X):  # a graph: only new samples need a number
+        if sp.issparse(data.X) and is_precomputed(self):  # only new samples need it
             wanted = min(wanted, n - 1)
         return resolve_n_neighbors(wanted, n)
 
@@ -124,6 +124,7 @@ class PatchEmbedding(
             radius=self.radius,
             label_rule=rule if removes else None,
             precomputed=is_precomputed(self),
+            search=source.metric_search,
             n_jobs=self.n_jobs,
         )
         return joined, pieces[0]
@@ -178,7 +179,7 @@ class PatchEmbedding(
         solution = self._fitted.solution
         given, here = backend_for(X), links.backend
         embedding = in_double_precision(self.embedding_)
-        X = here.bring(check_source(self, X, reset=False))
+        X = links.accept(here.bring(check_source(self, X, reset=False)))
         quiet = np.errstate(over="ignore", invalid="ignore")  # checked below
         with here.working_on(X, "Place fewer samples at a time."), quiet:
             near = links.near(X, self.n_jobs)
@@ -213,7 +214,7 @@ class PatchEmbedding(
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = is_precomputed(self)
-        tags.input_tags.sparse = is_precomputed(self)
+        tags.input_tags.sparse = True
         tags.target_tags.required = self.label_rule is not None
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

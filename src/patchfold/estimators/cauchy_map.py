@@ -31,18 +31,23 @@ from ..validation import (
     Fraction,
     Having,
     Integer,
+    as_sparse_as,
     check_parameters,
 )
 from .base import check_placed
-from .map_labels import add_labels, read_labels
-from .map_start import (
-    begin,
-    check_components,
-    check_init,
-    warn_of_the_limit,
-    where_drawn,
+from .map_input import (
+    check_map_parameters,
+    dense_for_labels,
 )
-from .parameters import COMMON_RULES, is_precomputed
+from .map_labels import add_labels, read_labels
+from .map_start import begin, check_init, warn_of_the_limit, where_drawn
+from .parameters import (
+    COMMON_RULES,
+    METRIC_RULES,
+    PRECOMPUTED,
+    is_precomputed,
+    metric_of,
+)
 from .source import check_source
 from .stored.cauchy_map import StoredMap
 
@@ -68,6 +73,11 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         samples.
     n_components : {1, 2}, default=2
         Coordinates of the map.
+    metric : str or callable, default="minkowski"
+        Distance of samples, as in scikit-learn: it finds the neighbours and, with
+        `dissimilarity="euclidean"`, weighs them. "precomputed" is read from X.
+    p, metric_params : float, dict or None, default=2, None
+        Power of the metric "minkowski"; further parameters of a metric.
     dissimilarity : str or callable, default="euclidean"
         Dissimilarity of neighbours, by which they are weighed. "euclidean" compares the
         samples; "kl", "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and
@@ -173,6 +183,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_neighbors": (Integer(1), Fraction()),
         "n_components": Integer(1),
+        **METRIC_RULES,
         "dissimilarity": COMMON_RULES["dissimilarity"],
         "separation": Float(0, 1),
         "label_weight": Float(0),
@@ -196,6 +207,9 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         n_neighbors: int | float = 15,
         *,
         n_components: int = 2,
+        metric: Any = "minkowski",
+        p: float = 2,
+        metric_params: dict[str, Any] | None = None,
         dissimilarity: Any = "euclidean",
         separation: float = 0.0,
         label_weight: float = 4.0,
@@ -211,6 +225,9 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
+        self.metric = metric
+        self.p = p
+        self.metric_params = metric_params
         self.dissimilarity = dissimilarity
         self.separation = separation
         self.label_weight = label_weight
@@ -250,7 +267,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any) -> Self:
         check_parameters(self)
-        check_components(self.n_components)
+        check_map_parameters(self, y)
         here = where_drawn(self, X, y)
         with here.working_on(X, "Lower n_neighbors, or fit fewer samples."):
             samples = check_source(self, here.bring(X), reset=True)
@@ -321,6 +338,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         backend, here = backend_for(X), backend_for(self._map.Y)
         X = NUMPY.bring(X) if here.is_numpy else X
         X = here.bring(check_source(self, X, reset=False))
+        X = X if is_precomputed(self) else as_sparse_as(X, self._train_X)
         with here.working_on(X, "Place fewer samples at a time."):
             placed = self._place(X)
         check_placed(placed)
@@ -352,15 +370,12 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         has_labels = y is not None and self.label_weight > 0
         labels = read_labels(y, X.shape[0]) if has_labels else None
         if is_precomputed(self):
-            if labels is not None:
-                raise ValueError(
-                    "labels need samples, and dissimilarity='precomputed' has only a "
-                    "matrix: leave y out, or set label_weight=0."
-                )
             self._keys = None
-            self._source, setting = open_matrix(X, self.n_neighbors_)
+            near = self.metric == PRECOMPUTED
+            self._source, setting = open_matrix(X, self.n_neighbors_, near)
             return setting
         if labels is not None:
+            self._train_X = dense_for_labels(X)
             self._codes, self.classes_ = labels
         return self._open_samples()
 
@@ -377,6 +392,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
             self.ridge,
             self.neighbors_algorithm,
             self.reduce,
+            metric_of(self, X),
         )
         keys = row_keys(X)
         self._labels = None
@@ -390,6 +406,6 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = is_precomputed(self)
-        tags.input_tags.sparse = is_precomputed(self)
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

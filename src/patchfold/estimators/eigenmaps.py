@@ -80,6 +80,16 @@ class PatchEigenmaps(PatchEmbedding):
         a warning and joined to the others by closest pairs; its patch has its nearest
         one. A new sample without any is placed by its nearest training sample, with a
         warning.
+    metric : str or callable, default="minkowski"
+        Distance of samples, as in scikit-learn: it finds the neighbours and, with
+        `dissimilarity="euclidean"`, is the length of an edge. Patches need a space of
+        vectors: with another dissimilarity it finds the neighbours only, and a warning
+        says so. With "precomputed", X is a matrix (n_samples, n_samples) of distances,
+        dense or, as `KNeighborsTransformer` returns it, sparse.
+    p : float, default=2
+        Power of the metric "minkowski": 2 is Euclidean, 1 "manhattan".
+    metric_params : dict or None, default=None
+        Further parameters of the metric.
     dissimilarity : str or callable, default="kl"
         Dissimilarity of an edge. "euclidean" compares the samples; "kl",
         "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"
@@ -211,6 +221,9 @@ class PatchEigenmaps(PatchEmbedding):
         *,
         n_neighbors: int | float | str | None = 15,
         radius: float | None = None,
+        metric: Any = "minkowski",
+        p: float = 2,
+        metric_params: dict[str, Any] | None = None,
         dissimilarity: Any = "kl",
         kernel_width: float | str = "auto",
         laplacian: str = "random_walk",
@@ -231,6 +244,9 @@ class PatchEigenmaps(PatchEmbedding):
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.radius = radius
+        self.metric = metric
+        self.p = p
+        self.metric_params = metric_params
         self.dissimilarity = dissimilarity
         self.kernel_width = kernel_width
         self.laplacian = laplacian

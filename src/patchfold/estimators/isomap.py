@@ -96,6 +96,14 @@ class PatchIsomap(PatchEmbedding):
         a warning and joined to the others by closest pairs; its patch has its nearest
         one. A new sample without any is placed by its nearest training sample, with a
         warning.
+    metric : str or callable, default="minkowski"
+        Distance of samples, as in scikit-learn: it finds the neighbours and, with
+        `dissimilarity="euclidean"`, is the length of an edge. Patches need a space of
+        vectors: with another dissimilarity it finds the neighbours only, and a warning
+        says so. With "precomputed", X has distances, dense or, as
+        `KNeighborsTransformer` returns them, sparse.
+    p, metric_params : float, dict or None, default=2, None
+        Power of the metric "minkowski"; further parameters of a metric.
     dissimilarity : str or callable, default="kl"
         Length of an edge. "euclidean" compares the samples; "kl",
         "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"
@@ -231,6 +239,9 @@ class PatchIsomap(PatchEmbedding):
         *,
         n_neighbors: int | float | str | None = 15,
         radius: float | None = None,
+        metric: Any = "minkowski",
+        p: float = 2,
+        metric_params: dict[str, Any] | None = None,
         dissimilarity: Any = "kl",
         n_landmarks: int | str | None = "auto",
         label_rule: str | None = None,
@@ -249,6 +260,9 @@ class PatchIsomap(PatchEmbedding):
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.radius = radius
+        self.metric = metric
+        self.p = p
+        self.metric_params = metric_params
         self.dissimilarity = dissimilarity
         self.n_landmarks = n_landmarks
         self.label_rule = label_rule

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..backends.arrays import Array
 from ..backends.backend import NUMPY, Backend, backend_for, on_any_device
@@ -18,18 +19,24 @@ from ..backends.threads import map_blocks
 from ..dissimilarity.patch_sizes import sizes_by_curvature, tangent_turning
 from ..dissimilarity.store import (
     HeldPatches,
+    MeasuredSamples,
+    PatchesOnDemand,
     PatchStore,
     defer_patches,
     hold_patches,
 )
 from ..dissimilarity.table import Dissimilarity, describe_patches, get_dissimilarity
-from ..graph.precomputed import links_from_matrix
+from ..graph.precomputed import keep_nearest, links_from_matrix
 from ..neighbors.cell_search import Cells, near_each_other
-from ..neighbors.radius import add_nearest, expected_count
+from ..neighbors.metric_search import MetricSearch
+from ..neighbors.radius import expected_count
 from ..neighbors.search import NeighborSearch, RadiusSearch, order_by_cell
+from ..neighbors.sparse_metric import row_keys
 from ..patches.fitting import CentersOnly, PatchFitter, is_wide, mean_variance
 from ..patches.space import find_span
+from ..patches.sparse_space import find_sparse_space
 from ..records import Links, Neighborhoods
+from ..validation import as_sparse_as
 
 LINKED = 512
 """New samples that are linked at a time: few enough that their patches, made and read
@@ -87,11 +94,18 @@ class MatrixLinks:
 
     n_neighbors: int | None
     radius: float | None
+    nearest_only: bool = False
     patch_sizes = cells = None
     backend = NUMPY
 
+    def accept(self, D: Any) -> Any:
+        """Return dissimilarities as they are."""
+        return D
+
     def near(self, D: Any, n_jobs: int | None) -> Links:
         """Read the nearest training samples of each new one."""
+        if self.nearest_only:
+            D = keep_nearest(D, self.n_neighbors, self.radius, training=False)
         return links_from_matrix(D, self.n_neighbors, self.radius)
 
     def known(self, links: Links) -> np.ndarray:
@@ -152,8 +166,12 @@ class SampleLinks:
             "_train_X": self.X,
             "_has_twins": self.has_twins,
             "_cells_for": self.search.cells_for,
-            "_on_demand": not isinstance(self.store, HeldPatches),
+            "_on_demand": isinstance(self.store, PatchesOnDemand),
         }
+
+    def accept(self, X: Any) -> Any:
+        """Return new samples, sparse where the training samples are."""
+        return as_sparse_as(X, self.X)
 
     def near(self, X: Array, n_jobs: int | None) -> Neighborhoods:
         """Find the training samples near new ones; never none."""
@@ -189,6 +207,10 @@ class SampleLinks:
         return Links(indices, np.concatenate([part.lengths for part in parts])[back])
 
     def _link_some(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Links:
+        if isinstance(self.store, MeasuredSamples):
+            if self.settings.label_rule is not None:
+                near = near.first(QUERY_LINKS)
+            return near.links(near.distances)
         inside = near
         if self.settings.adaptive_patches and self.patch_sizes is not None:
             inside = near.keep(self.patch_sizes[near.nearest[0]])
@@ -277,16 +299,35 @@ def link_samples(
         keywords, largest = settings.for_patches(X), int(near.counts.max())
         fitter = PatchFitter(X, largest, keywords)
         # Not with identical samples: rounding would part them.
-        if settings.spans_little(X) and not has_twins:
-            span, keywords = find_span(X), {**keywords, "n_features": X.shape[1]}
+        wide = settings.spans_little(X) and (not has_twins or sp.issparse(X))
+        if sp.issparse(X) and is_wide(*X.shape) and not wide:
+            _refuse_sparse(settings)
+        if wide:
+            keywords = {**keywords, "n_features": X.shape[1]}
+        if wide or sp.issparse(X):
+            span: Any = find_sparse_space(X) if sp.issparse(X) else find_span(X)
             fitter = PatchFitter(span.samples, largest, keywords, span)
     store: PatchStore
-    if held:
+    if isinstance(search, MetricSearch) and isinstance(fitter, CentersOnly):
+        store = MeasuredSamples(search, fitter)
+    elif held:
         order = order_by_cell(search, np.arange(X.shape[0]))
         store = hold_patches(settings.dissimilarity, fitter, near, order, n_jobs)
     else:
         store = defer_patches(settings.dissimilarity, fitter, near)
     return SampleLinks(X, settings, search, store, sizes, has_twins)
+
+
+def _refuse_sparse(settings: PatchSettings) -> None:
+    """Raise ValueError: patches would need all features of all their points."""
+    named = f"dissimilarity={settings.dissimilarity!r}"
+    if settings.row.isometric:
+        named = f"covariance={settings.covariance!r}"
+    raise ValueError(
+        f"{named} looks at single features, of which a sparse X has too many: set "
+        "dissimilarity='kl' and covariance='full', or reduce the features first, for "
+        "example by TruncatedSVD of scikit-learn."
+    )
 
 
 def _choose_patches(
@@ -297,13 +338,13 @@ def _choose_patches(
     n_jobs: int | None,
 ) -> tuple[Neighborhoods, Array]:
     """Choose the neighbours in the patch of every sample, and count them."""
-    if isinstance(search, RadiusSearch):
-        near = add_nearest(near, X, X, own=np.arange(X.shape[0]), n_jobs=n_jobs)
+    if isinstance(search, RadiusSearch | MetricSearch) and search.radius is not None:
+        near = search.complete(near, X, n_jobs)
         require_room(X, settings, None, search.radius, counts=near.counts)
     if not settings.adaptive_patches:
         return near, near.counts
     curvature = tangent_turning(
-        X,
+        find_sparse_space(X).samples if sp.issparse(X) else X,
         near,
         include_center=settings.include_center,
         n_directions=settings.n_directions,
@@ -331,12 +372,13 @@ def require_room(
     size = largest = n_neighbors or n - 1
     if counts is not None:
         size, largest = int(counts.mean()), int(counts.max())
-    elif radius is not None:
-        size = largest = max(1, expected_count(X, radius))
+    elif radius is not None:  # of a sparse X the search itself looks at memory
+        size = largest = 1 if sp.issparse(X) else max(1, expected_count(X, radius))
     points = largest + 1  # all patches take the room of the largest
-    each = BYTES_PER_EDGE * size
+    each: float = BYTES_PER_EDGE * size
     if held and row.needs_gaussians and settings.spans_little(X):
-        each += 8 * (2 * points * n + 3 * m)  # as many coordinates as samples
+        stored = X.nnz / n if sp.issparse(X) else m
+        each += 8 * (2 * points * n + 3 * stored)  # as many coordinates as samples
     elif held and row.needs_gaussians:
         each += 8 * (4 * m * m if points > m else 3 * points * m)
     if held and row.needs_points:
@@ -355,7 +397,9 @@ def _mean_of_twins(
     X: np.ndarray, embedding: np.ndarray, first: np.ndarray
 ) -> np.ndarray:
     """Return the mean place of all training samples that equal the given ones."""
-    _, group, count = np.unique(X, axis=0, return_inverse=True, return_counts=True)
+    rows = row_keys(X)[:, None] if sp.issparse(X) else X
+    _, group, count = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    group = group.ravel()
     sums = [np.bincount(group, column) for column in embedding.T]
     mean = np.column_stack(sums) / count[:, None]
     several = (count > 1)[group[first], None]

@@ -91,6 +91,16 @@ class PatchLLE(PatchEmbedding):
         a warning and joined to the others by closest pairs; its patch has its nearest
         one. A new sample without any is placed by its nearest training sample, with a
         warning.
+    metric : str or callable, default="minkowski"
+        Distance of samples, as in scikit-learn: it finds the neighbours. Weights come
+        from differences of samples, or from patches, in the space of the features; of
+        patches a warning says so. With "precomputed", X is a matrix (n_samples,
+        n_samples) of distances, dense or, as `KNeighborsTransformer` returns it,
+        sparse, and weights come from the distances.
+    p : float, default=2
+        Power of the metric "minkowski": 2 is Euclidean, 1 "manhattan".
+    metric_params : dict or None, default=None
+        Further parameters of the metric.
     dissimilarity : str or callable, default="kl"
         Dissimilarity of an edge. "euclidean" compares the samples; "kl",
         "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"
@@ -226,6 +236,9 @@ class PatchLLE(PatchEmbedding):
         *,
         n_neighbors: int | float | str | None = 15,
         radius: float | None = None,
+        metric: Any = "minkowski",
+        p: float = 2,
+        metric_params: dict[str, Any] | None = None,
         dissimilarity: Any = "kl",
         reg: float = 1e-3,
         label_rule: str | None = None,
@@ -245,6 +258,9 @@ class PatchLLE(PatchEmbedding):
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.radius = radius
+        self.metric = metric
+        self.p = p
+        self.metric_params = metric_params
         self.dissimilarity = dissimilarity
         self.reg = reg
         self.label_rule = label_rule
@@ -270,7 +286,7 @@ class PatchLLE(PatchEmbedding):
         return float(self.eigenvalues_.sum())
 
     def _solution(self, X: Any) -> Reconstruction:
-        points = self.dissimilarity == "euclidean"
+        points = self.dissimilarity == "euclidean" and not is_precomputed(self)
         if points and get_label_rule(self.label_rule).lengths is None:
             return Reconstruction(self.reg, X)
         return Reconstruction(self.reg, None)

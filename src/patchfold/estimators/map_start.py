@@ -15,6 +15,7 @@ from ..solvers.field.descent import SETTLED
 from ..solvers.field.repulsion import EXACT_LIMIT
 from ..solvers.field.source import Setting
 from ..solvers.field.start import make_start
+from .parameters import has_euclidean_metric
 
 
 def check_components(n_components: int) -> None:
@@ -88,13 +89,15 @@ def begin(
 def where_drawn(model: Any, X: Any, y: Any) -> Backend:
     """Return where a map is computed: the device of X, if it has all that is needed.
 
-    Few samples, labels, patches, a matrix and a start at another map are NumPy's.
+    Few samples, labels, patches, another metric, a matrix and a start at another map
+    are NumPy's.
     """
     backend, dissimilarity = backend_for(X), model.dissimilarity
     if not backend.draws_maps() or X.ndim != 2 or X.shape[0] <= EXACT_LIMIT:
         return NUMPY
     has_labels = y is not None and model.label_weight > 0
     by_points = isinstance(dissimilarity, str) and dissimilarity == "euclidean"
+    by_points = by_points and has_euclidean_metric(model)
     if has_labels or not by_points or _is_map(model.init):
         return NUMPY
     return backend

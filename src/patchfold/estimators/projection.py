@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..backends.arrays import Array
 from ..backends.backend import NUMPY, backend_for
 from ..dissimilarity.table import DISSIMILARITIES
 from ..graph.weights import edge_weights, edges_of, resolve_width
+from ..neighbors.metric import METRICS, PRECOMPUTED
 from ..records import EdgeList
 from ..solvers.projection import Projection, locality_projection
 from ..validation import Float, Having
@@ -72,6 +74,15 @@ class PatchProjection(PatchEmbedding):
         number of them; set `n_neighbors=None` with it. A sample without any is named in
         a warning and joined to the others by closest pairs; its patch has its nearest
         one.
+    metric : str or callable, default="minkowski"
+        Distance of samples, as in scikit-learn: it finds the neighbours and, with
+        `dissimilarity="euclidean"`, is the length of an edge. Patches need a space of
+        vectors: with another dissimilarity it finds the neighbours only, and a warning
+        says so.
+    p : float, default=2
+        Power of the metric "minkowski": 2 is Euclidean, 1 "manhattan".
+    metric_params : dict or None, default=None
+        Further parameters of the metric.
     dissimilarity : str or callable, default="kl"
         Dissimilarity of an edge. "euclidean" compares the samples; "kl",
         "bhattacharyya", "hellinger", "cauchy_schwarz", "wasserstein" and "fisher_rao"
@@ -177,6 +188,10 @@ class PatchProjection(PatchEmbedding):
             *DISSIMILARITIES,
             Having(("__call__",), "a callable on patches"),
         ),
+        "metric": (
+            *(name for name in METRICS if name != PRECOMPUTED),
+            Having(("__call__",), "a callable on two samples"),
+        ),
         "kernel_width": (Float(0, open_low=True), "auto"),
         "reg": Float(0),
     }
@@ -207,6 +222,9 @@ class PatchProjection(PatchEmbedding):
         *,
         n_neighbors: int | float | str | None = 15,
         radius: float | None = None,
+        metric: Any = "minkowski",
+        p: float = 2,
+        metric_params: dict[str, Any] | None = None,
         dissimilarity: Any = "kl",
         kernel_width: float | str = "auto",
         reg: float = 1e-3,
@@ -224,6 +242,9 @@ class PatchProjection(PatchEmbedding):
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.radius = radius
+        self.metric = metric
+        self.p = p
+        self.metric_params = metric_params
         self.dissimilarity = dissimilarity
         self.kernel_width = kernel_width
         self.reg = reg
@@ -262,7 +283,10 @@ class PatchProjection(PatchEmbedding):
         return self._project(X), LinearMap(found)
 
     def _project(self, X: Array) -> Array:
-        return (backend_for(self.mean_).bring(X) - self.mean_) @ self.projection_
+        X = backend_for(self.mean_).bring(X)
+        if sp.issparse(X):
+            return X @ self.projection_ - self.mean_ @ self.projection_
+        return (X - self.mean_) @ self.projection_
 
     def transform(self, X: Any) -> Array:
         """Project samples: (X - mean_) @ projection_. No label is ever used.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.manifold import trustworthiness as sklearn_trustworthiness
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import check_array
 
@@ -18,7 +19,7 @@ from ..exceptions import PatchfoldWarning
 from ..graph.labels import UNLABELLED, encode_labels
 from ..neighbors.choice import resolve_n_neighbors
 from .frames import as_numbers
-from .parameters import is_precomputed
+from .parameters import is_precomputed, metric_of
 from .sweep import fit_sweep
 
 CANDIDATES = (4, 6, 9, 13, 19, 28, 40)
@@ -121,7 +122,9 @@ def select_n_neighbors(
     """
     _check_estimator(estimator)
     X, y = NUMPY.bring((X, y))
-    samples = check_array(as_numbers(X), dtype=np.float64, ensure_min_samples=4)
+    samples = check_array(
+        as_numbers(X), accept_sparse="csr", dtype=np.float64, ensure_min_samples=4
+    )
     n = samples.shape[0]
     labels = None if y is None else np.asarray(y)
     codes = None if y is None else encode_labels(y, n, type(estimator).__name__)
@@ -172,7 +175,7 @@ def choose_n_neighbors(estimator: Any, X: Array, y: Any) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatchfoldWarning)
         swept = fit_sweep(estimator, X, y, n_neighbors=sizes)
-        scores = [_trust(X, model.embedding_) for model in swept]
+        scores = [_trust(model, X, model.embedding_) for model in swept]
     return sizes[int(np.argmax(scores))]
 
 
@@ -237,7 +240,7 @@ def _score(
         return float(scoring(model, X[test], None if labels is None else labels[test]))
     placed = model.embedding_ if train is test else model.transform(X[test])
     if scoring == "trustworthiness":
-        return _trust(X[test], placed)
+        return _trust(model, X[test], placed)
     from sklearn.metrics import get_scorer
 
     assert codes is not None
@@ -247,12 +250,22 @@ def _score(
     return float(get_scorer(scoring)(voters, placed[asked], codes[test][asked]))
 
 
-def _trust(X: Array, embedding: Array) -> float:
-    """Return the trustworthiness of a picture, or of the same part of larger ones."""
+def _trust(model: Any, X: Any, embedding: Array) -> float:
+    """Return the trustworthiness of a picture, or of the same part of larger ones.
+
+    By the metric of the model, where it is not the Euclidean one of dense samples.
+    """
     from ..metrics.topology import trustworthiness
 
     n = X.shape[0]
     rows = np.sort(np.random.RandomState(0).permutation(n)[:LOOKED_AT])
     near = max(1, min(NEAR, (rows.size - 1) // 2))
-    pictures = NUMPY.bring((X[rows], embedding[rows]))
-    return trustworthiness(*pictures, n_neighbors=near)
+    samples, picture = NUMPY.bring((X[rows], embedding[rows]))
+    metric = metric_of(model, samples)
+    if metric is None:
+        return trustworthiness(samples, picture, n_neighbors=near)
+    prepared: Any = metric.prepare(samples)
+    table = metric.table(prepared, prepared).squared(slice(0, rows.size))
+    np.fill_diagonal(table, 0)
+    by_table = {"n_neighbors": near, "metric": "precomputed"}
+    return float(sklearn_trustworthiness(np.maximum(table, 0), picture, **by_table))

@@ -10,12 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import scipy.sparse as sp
-
 from ..backends.arrays import Array
 from ..backends.backend import NUMPY, backend_for, on_any_device
 from ..backends.distances import squared_distances
-from ..backends.structure import check_structure
 from ..backends.threads import begin_stage
 from ..dissimilarity.store import PatchesOnDemand
 from ..graph.labels import (
@@ -25,12 +22,18 @@ from ..graph.labels import (
     refuse_precomputed,
     remove_edges_between,
 )
-from ..graph.precomputed import check_dissimilarities, edges_along, edges_from_matrix
+from ..graph.precomputed import (
+    check_dissimilarities,
+    edges_along,
+    edges_from_matrix,
+    keep_nearest,
+)
 from ..graph.weights import complete_graph, pairs_from_directed
+from ..neighbors.metric_search import MetricSearch
 from ..neighbors.search import NeighborSearch, open_search
 from ..patches.fitting import is_wide
 from ..records import EdgeList, EdgeValues, Neighborhoods, Pairs
-from ..validation import check_magnitude, check_parameters
+from ..validation import check_magnitude, check_parameters, without_zeros
 from .frames import check_table
 from .links import (
     MatrixLinks,
@@ -40,7 +43,15 @@ from .links import (
     require_room,
     settings_of,
 )
-from .parameters import check_neighborhoods, is_precomputed
+from .parameters import (
+    PRECOMPUTED,
+    check_metric,
+    check_neighborhoods,
+    has_euclidean_metric,
+    is_precomputed,
+    metric_of,
+    warn_of_metric,
+)
 
 STAGES = ("neighbours", "patches", "edges", "coordinates")
 """What a fit does, in this order; progress is told by these names."""
@@ -106,6 +117,11 @@ class SampleSource:
         """How many neighbours are searched, where a number was asked for."""
         return self.search.n_neighbors
 
+    @property
+    def metric_search(self) -> MetricSearch | None:
+        """The search, where it is by another metric than the Euclidean one."""
+        return self.search if isinstance(self.search, MetricSearch) else None
+
     def neighbor_graph(self, join: Join) -> NeighborGraph:
         """Find the neighbours, and the graph that they and the labels make."""
         X, n_jobs = self.X, self.n_jobs
@@ -121,7 +137,10 @@ class SampleSource:
         if self.classes is not None:
             rule = get_label_rule(self.settings.label_rule)
             if rule.removes_edges:
-                pairs = remove_edges_between(pairs, self.classes, X, n_jobs=n_jobs)
+                by = self.metric_search
+                pairs = remove_edges_between(
+                    pairs, self.classes, X, search=by, n_jobs=n_jobs
+                )
         return NeighborGraph(*join(pairs, self), near)
 
     def measure(self, graph: NeighborGraph) -> tuple[EdgeList, SampleLinks]:
@@ -145,7 +164,10 @@ class SampleSource:
     def _by_labels(self, pairs: Pairs, values: EdgeValues) -> Array:
         """Choose the length of every edge by the labels of its ends."""
         i, j = pairs.source, pairs.target
-        if get_label_rule(self.settings.label_rule).needs_euclidean:
+        rule, by = get_label_rule(self.settings.label_rule), self.metric_search
+        if rule.needs_euclidean and by is not None:
+            values = replace(values, euclidean=by.between(i, j, self.n_jobs))
+        elif rule.needs_euclidean:
             squared = on_any_device(squared_distances)(
                 self.X, self.X, i, j, n_jobs=self.n_jobs
             )
@@ -165,15 +187,22 @@ class MatrixSource:
         Dissimilarities.
     n_neighbors, radius
         Which of them are edges.
+    nearest_only : bool
+        Whether that holds for a sparse matrix too; else all stored entries are edges.
     """
 
     X: Any
     n_neighbors: int | None
     radius: float | None
+    nearest_only: bool = False
+    metric_search = None
 
     def neighbor_graph(self, join: Join) -> NeighborGraph:
         """Read the graph and its lengths from the matrix."""
-        edges = edges_from_matrix(self.X, self.n_neighbors, self.radius)
+        D, wanted = self.X, (self.n_neighbors, self.radius)
+        if self.nearest_only:
+            D = keep_nearest(D, *wanted, training=True)
+        edges = edges_from_matrix(D, *wanted, directed=self.nearest_only)
         return NeighborGraph(*join(edges.pairs, self), edges=edges)
 
     def measure(self, graph: NeighborGraph) -> tuple[EdgeList, MatrixLinks]:
@@ -181,7 +210,8 @@ class MatrixSource:
         edges = graph.edges
         if edges is None or graph.pairs is not edges.pairs:
             edges = edges_along(self.X, graph.pairs)
-        return edges, MatrixLinks(self.n_neighbors, self.radius)
+        links = MatrixLinks(self.n_neighbors, self.radius, self.nearest_only)
+        return edges, links
 
 
 Source = SampleSource | MatrixSource
@@ -206,6 +236,7 @@ def check_input(estimator: Any, X: Any, y: Any) -> CheckedInput:
     """Check the parameters of an estimator, the samples and the labels of a fit."""
     check_parameters(estimator)
     check_neighborhoods(estimator, all_pairs=estimator._can_take_all_pairs)
+    check_metric(estimator)
     X = check_source(estimator, X, reset=True)
     n = X.shape[0]
     if estimator.n_components >= n:
@@ -224,21 +255,19 @@ def check_input(estimator: Any, X: Any, y: Any) -> CheckedInput:
 def check_source(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Check samples or dissimilarities, of a fit (`reset`) or of new samples."""
     precomputed = is_precomputed(estimator)
-    if precomputed and sp.issparse(X):
-        check_structure(X)
     X = check_table(
         estimator,
         X,
         reset=reset,
-        accept_sparse="csr" if precomputed else False,
+        accept_sparse="csr",
         copy=reset,  # the model must not change when its user's array does
         ensure_min_samples=2 if reset else 1,
     )
     if precomputed:
         check_dissimilarities(NUMPY.bring(X), square=reset)
-    else:
-        check_magnitude(X, spread=reset)
-    return X
+        return X
+    check_magnitude(X, spread=reset)
+    return without_zeros(X)
 
 
 def open_source(
@@ -265,16 +294,19 @@ def open_source(
     """
     X, classes = data
     settings, n_jobs = settings_of(estimator), estimator.n_jobs
-    if _needs_numpy(X, settings, n_neighbors):
+    euclidean = has_euclidean_metric(estimator)
+    if _needs_numpy(X, settings, n_neighbors) or not euclidean:
         X = NUMPY.bring(X)
     if is_precomputed(estimator):
-        return MatrixSource(X, n_neighbors, estimator.radius)
+        near = estimator.metric == PRECOMPUTED
+        return MatrixSource(X, n_neighbors, estimator.radius, near)
+    metric = metric_of(estimator, X)
     require_room(X, settings, n_neighbors, estimator.radius, held=compare is None)
     begin_stage("neighbours", STAGES)
     if search is None:
-        search = open_search(
-            estimator.neighbors_algorithm, X, n_neighbors, estimator.radius, n_jobs
-        )
+        warn_of_metric(estimator)
+        algorithm, radius = estimator.neighbors_algorithm, estimator.radius
+        search = open_search(algorithm, X, n_neighbors, radius, n_jobs, metric)
     classes = backend_for(X).bring(classes)
     return SampleSource(X, classes, settings, search, n_jobs, found, compare)
 

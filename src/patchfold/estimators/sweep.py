@@ -7,7 +7,6 @@ several sizes at a time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,9 +17,9 @@ from ..backends.backend import backend_for
 from ..backends.threads import map_ahead
 from ..neighbors.choice import resolve_n_neighbors
 from ..neighbors.search import open_search
-from ..validation import check_magnitude
+from ..validation import check_magnitude, without_zeros
 from .frames import as_numbers
-from .parameters import is_precomputed
+from .parameters import is_precomputed, metric_of
 from .source import CheckedInput, check_input, open_source
 
 Model = TypeVar("Model", bound=Any)
@@ -79,13 +78,17 @@ def fit_sweep(
         for size in sorted(sizes):
             yield clone(estimator).set_params(n_neighbors=size).fit(X, y)
         return
-    samples = check_array(as_numbers(X), dtype=np.float64, ensure_min_samples=2)
+    samples = check_array(
+        as_numbers(X), accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
+    )
     check_magnitude(samples)
+    samples = without_zeros(samples)
     n = samples.shape[0]
     counts = sorted({min(resolve_n_neighbors(size, n), n - 1) for size in sizes})
     n_jobs = estimator.n_jobs
     algorithm = estimator.neighbors_algorithm
-    search = open_search(algorithm, samples, counts[-1], None, n_jobs)
+    metric = metric_of(estimator, samples)
+    search: Any = open_search(algorithm, samples, counts[-1], None, n_jobs, metric)
     found = search.of_training(samples, n_jobs)
 
     def check(count: int) -> tuple[Model, CheckedInput]:
@@ -95,7 +98,7 @@ def fit_sweep(
     def fit(checked: tuple[Model, CheckedInput]) -> Model:
         model, data = checked
         count = model.n_neighbors
-        own = replace(search, n_neighbors=count)
+        own = search.resized(count)
         source = open_source(model, data, count, search=own, found=found)
         return model._fit_source(source, backend)
 

@@ -18,6 +18,7 @@ from ..backends.distances import Entries, Products
 from ..backends.memory import require_memory
 from ..backends.threads import map_blocks
 from ..exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
+from ..neighbors.metric_search import MetricSearch
 from ..neighbors.radius import name_rows
 from ..records import Pairs
 from .weights import Components, pairs_from_directed
@@ -57,6 +58,7 @@ def closest_pairs(
     labels: np.ndarray,
     *,
     precomputed: bool = False,
+    search: MetricSearch | None = None,
     n_jobs: int | None = None,
 ) -> tuple[Array, Array]:
     """Find the closest two samples of every pair of groups; nearly, of many samples.
@@ -71,6 +73,8 @@ def closest_pairs(
         Group of each sample, 0, 1, ...; samples at -1 belong to none.
     precomputed : bool
         What X holds.
+    search : MetricSearch or None
+        What measures samples; None is the Euclidean distance.
     n_jobs : int or None
         Number of threads.
 
@@ -98,7 +102,8 @@ def closest_pairs(
     )
     backend = backend_for(X)
     there = backend.bring(grouped), backend.bring(group)
-    found = measure_candidates(X, *there, n_groups, precomputed, n_jobs)
+    settings: dict[str, Any] = {} if search is None else {"search": search}
+    found = measure_candidates(X, *there, n_groups, precomputed, n_jobs, **settings)
     row, column, exact = NUMPY.bring(found)
     two_groups = group[row] * n_groups + group[column]
     order = np.lexsort((grouped[column], grouped[row], exact, two_groups))
@@ -115,6 +120,7 @@ def measure_candidates(
     n_groups: int,
     precomputed: bool,
     n_jobs: int | None,
+    search: MetricSearch | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return pairs among which the closest of every two groups are, and how far apart.
 
@@ -126,6 +132,8 @@ def measure_candidates(
         Samples in the order of their groups, and the group of each.
     n_groups : int
         How many there are.
+    search : MetricSearch or None
+        As in `join_components`.
 
     Returns
     -------
@@ -134,13 +142,16 @@ def measure_candidates(
     exact : array
         Their squared distances, or dissimilarities.
     """
-    table: Products | Entries
+    table: Any
     if precomputed:
         table = Entries(X[np.ix_(grouped, grouped)])
+    elif search is not None:
+        samples = search.samples[grouped]
+        table = search.metric.table(samples, samples)
     else:
         table = Products(X[grouped], X[grouped])
     turns = 2 * N_STARTS * N_TURNS * n_groups
-    if precomputed or group.size <= max(EXACT, turns):
+    if precomputed or search is not None or group.size <= max(EXACT, turns):
         row, column = _candidates(table, group, n_groups, n_jobs)
     else:
         row, column = _nearly_closest(X[grouped], group, n_groups, n_jobs)
@@ -148,7 +159,7 @@ def measure_candidates(
 
 
 def _candidates(
-    table: Products | Entries, group: np.ndarray, n_groups: int, n_jobs: int | None
+    table: Any, group: np.ndarray, n_groups: int, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find the pairs that may be the closest of their two groups, by rounding."""
     n, starts = group.size, np.searchsorted(group, np.arange(n_groups))
@@ -229,6 +240,7 @@ def join_components(
     radius: float | None = None,
     label_rule: str | None = None,
     precomputed: bool = False,
+    search: MetricSearch | None = None,
     n_jobs: int | None = None,
 ) -> Pairs:
     """Join the pieces of a graph by their closest pairs, with a warning.
@@ -248,6 +260,8 @@ def join_components(
         The rule that has taken edges away, if one has.
     precomputed : bool
         What X holds.
+    search : MetricSearch or None
+        What measures samples; None is the Euclidean distance.
     n_jobs : int or None
         Number of threads.
 
@@ -259,7 +273,7 @@ def join_components(
     count, labels, name = components.count, components.labels, components.name
     if count == 1:
         return pairs
-    if sp.issparse(X):
+    if precomputed and sp.issparse(X):
         raise DisconnectedGraphError(
             f"the precomputed graph has {count} {name}, and a sparse matrix does not "
             "say how far apart they are. Pass a connected graph, or the dense matrix "
@@ -280,7 +294,9 @@ def join_components(
         f"be trusted.{remedy}",
         DisconnectedGraphWarning,
     )
-    row, column = closest_pairs(X, labels, precomputed=precomputed, n_jobs=n_jobs)
+    row, column = closest_pairs(
+        X, labels, precomputed=precomputed, search=search, n_jobs=n_jobs
+    )
     xp = array_namespace(pairs.row)
     return pairs_from_directed(
         pairs.n_samples,

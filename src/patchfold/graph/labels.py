@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..backends.arrays import Array, array_namespace
 from ..backends.backend import NUMPY, on_any_device
 from ..neighbors.exact import search_all
+from ..neighbors.metric_search import MetricSearch
 from ..records import EdgeValues, Pairs
 from .weights import pairs_from_directed
 
@@ -188,7 +189,12 @@ def apply_label_rule(
 
 @on_any_device
 def remove_edges_between(
-    pairs: Pairs, classes: np.ndarray, X: np.ndarray, *, n_jobs: int | None = None
+    pairs: Pairs,
+    classes: np.ndarray,
+    X: Any,
+    *,
+    search: MetricSearch | None = None,
+    n_jobs: int | None = None,
 ) -> Pairs:
     """Remove the edges whose ends are of two classes.
 
@@ -203,6 +209,8 @@ def remove_edges_between(
         Class codes.
     X : array (n, m)
         Samples.
+    search : MetricSearch or None
+        What says who is nearest; None is the Euclidean distance.
     n_jobs : int or None
         Number of threads.
 
@@ -226,7 +234,10 @@ def remove_edges_between(
     for label in np.unique(classes[alone]):
         lost = np.flatnonzero(alone & (classes == label))
         own = np.flatnonzero((classes == label) | (classes == UNLABELLED))
-        if own.size > 1:
+        if own.size > 1 and search is not None:
+            rows.append(lost)
+            columns.append(search.nearest_of(lost, own, n_jobs))
+        elif own.size > 1:
             place = np.searchsorted(own, lost)
             found = search_all(X[lost], X[own], 1, own=place, n_jobs=n_jobs)
             rows.append(lost)

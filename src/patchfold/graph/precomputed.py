@@ -52,11 +52,19 @@ def check_dissimilarities(D: Any, *, square: bool) -> None:
 
 
 def edges_from_matrix(
-    D: Any, n_neighbors: int | None, radius: float | None = None
+    D: Any,
+    n_neighbors: int | None,
+    radius: float | None = None,
+    *,
+    directed: bool = False,
 ) -> EdgeList:
-    """Read the neighbour graph and its lengths from a square matrix."""
+    """Read the neighbour graph and its lengths from a square matrix.
+
+    With `directed`, the stored entries of a sparse row are the neighbours of its
+    sample; else they are edges, and both ends have each other as neighbours.
+    """
     if sp.issparse(D):
-        return _edges_from_sparse(_canonical(D).tocoo())
+        return _edges_from_sparse(_canonical(D).tocoo(), directed)
     n = D.shape[0]
     if radius is not None:
         near = radius >= D
@@ -75,6 +83,49 @@ def edges_from_matrix(
     return edges_along(D, pairs)
 
 
+def keep_nearest(
+    D: Any, n_neighbors: int | None, radius: float | None, *, training: bool
+) -> Any:
+    """Keep the K smallest stored entries of each row, or those within the radius.
+
+    Parameters
+    ----------
+    D : array or sparse array (q, n)
+        Distances; a dense matrix is returned as it is.
+    n_neighbors, radius : int or None, float or None
+        Which are kept; all, where both are None.
+    training : bool
+        Whether rows are training samples: then the diagonal does not count.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> D = sp.csr_array([[0, 2.0, 1.0], [2.0, 0, 3.0], [1.0, 3.0, 0]])
+    >>> keep_nearest(D, 1, None, training=True).indices.tolist()
+    [2, 0, 0]
+    """
+    if not sp.issparse(D):
+        return D
+    D = _canonical(D).tocoo()
+    other = D.row != D.col if training else np.ones(D.nnz, dtype=bool)
+    if radius is not None:
+        other &= D.data <= radius
+    row, column, value = D.row[other], D.col[other], D.data[other]
+    if n_neighbors is not None:
+        counts = np.bincount(row, minlength=D.shape[0])
+        if counts.min() < n_neighbors:
+            raise ValueError(
+                f"row {int(counts.argmin())} of X stores {counts.min()} distances, and "
+                f"n_neighbors={n_neighbors} are needed: lower n_neighbors, or store "
+                "more."
+            )
+        order = np.lexsort((column, value, row))
+        place = np.arange(row.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        kept = order[place < n_neighbors]
+        row, column, value = row[kept], column[kept], value[kept]
+    return sp.coo_array((value, (row, column)), shape=D.shape).tocsr()
+
+
 def _canonical(D: Any) -> sp.csr_array:
     """Copy a sparse matrix, with entries that are stored in parts added up."""
     canonical = sp.csr_array(D, copy=True)
@@ -88,7 +139,7 @@ def edges_along(D: np.ndarray, pairs: Pairs) -> EdgeList:
     return EdgeList(pairs, (there + back) / 2)
 
 
-def _edges_from_sparse(D: sp.coo_array) -> EdgeList:
+def _edges_from_sparse(D: sp.coo_array, directed: bool) -> EdgeList:
     other = D.row != D.col
     row, column, value = D.row[other], D.col[other], D.data[other].astype(float)
     pairs = pairs_from_directed(D.shape[0], row, column)
@@ -103,6 +154,8 @@ def _edges_from_sparse(D: sp.coo_array) -> EdgeList:
             "X is not symmetric: an edge is stored with two different values; with "
             "dissimilarity='precomputed' pass a symmetric graph."
         )
+    if directed:
+        return EdgeList(pairs, smallest)
     both_ways = pairs_from_directed(
         pairs.n_samples,
         np.concatenate([pairs.source, pairs.target]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -220,7 +221,7 @@ def _among_candidates(wanted: _Wanted) -> Neighborhoods:
         indices[rows], squared[rows] = first_of_each_row(
             column, exact, wanted.n_neighbors
         )
-        left = ~(_beyond(squared[rows, -1]) < least)
+        left = ~(beyond_ties(squared[rows, -1]) < least)
         coarse = (least <= 0) & (make is not _by_products)  # after which nothing comes
         return rows[left & ~coarse], rows[left & coarse]
 
@@ -288,27 +289,30 @@ def _among_all(wanted: _Wanted) -> Neighborhoods:
             indices[block], squared[block] = nearest_first(exact, n_neighbors)
         else:
             indices[block], squared[block] = first_of_each_row(
-                *_near(products, block, ours, n_neighbors), n_neighbors
+                *near_in_table(products, block, ours, n_neighbors), n_neighbors
             )
 
     map_blocks(search, q, 48 * 8 * n, wanted.n_jobs)
     return Neighborhoods(indices, np.sqrt(squared, out=squared))
 
 
-def _near(
-    products: Products, block: slice, own: np.ndarray | None, n_neighbors: int
+def near_in_table(
+    products: Any, block: slice, own: np.ndarray | None, n_neighbors: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find candidates by a matrix product, and their exact squared distances."""
+    """Find candidates by a matrix product, and their exact squared distances.
+
+    `products` is `Products`, or another table that is read as these are.
+    """
     squared = products.squared(block)
     if own is not None:
         squared[np.arange(own.size), own] = np.inf
     kth = np.partition(squared, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
-    limit = _beyond(np.maximum(kth, 0), products.slack(block))
+    limit = beyond_ties(np.maximum(kth, 0), products.slack(block))
     row, column = np.nonzero(squared <= limit[:, None])
     exact = products.exact(row + block.start, column)
     return in_rows(row, column, exact, squared.shape[0])
 
 
-def _beyond(kth: np.ndarray, slack: np.ndarray | float = 0.0) -> np.ndarray:
+def beyond_ties(kth: np.ndarray, slack: np.ndarray | float = 0.0) -> np.ndarray:
     """Return a squared distance that no tie with the K-th neighbour exceeds."""
     return kth * (1 + 4 * 2.0**-TIE_BITS) + slack

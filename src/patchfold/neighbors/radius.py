@@ -6,8 +6,9 @@ A distance equal to the radius, to the 40 binary digits that make a tie, is with
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Lock
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from .exact import search_all
 
 NAMED = 10
 """Samples a message names at most."""
+
+ROW_BYTES = 6 * 8
+"""Working memory of the search for one query and one sample."""
 
 ASKED = 200
 """Samples whose neighbours are counted to foresee how many there will be."""
@@ -72,7 +76,44 @@ def search_within(
     >>> near.indices.tolist(), near.counts.tolist()
     ([1, 0, 2, 1], [1, 2, 1, 0])
     """
-    search, lock, total = _searcher(queries, X, radius, own), Lock(), 0
+    table, limit = Products(queries, X), min(float(radius), LARGEST) ** 2
+    settings: dict[str, Any] = {"own": own, "most": most, "n_jobs": n_jobs}
+    size = queries.shape[0], X.shape[0]
+    near = search_table_within(table, size, limit, radius, **settings)
+    return replace(near, distances=np.sqrt(near.distances))
+
+
+def search_table_within(
+    table: Any,
+    size: tuple[int, int],
+    limit: float,
+    radius: float,
+    *,
+    own: np.ndarray | None = None,
+    most: int | None = None,
+    n_jobs: int | None = None,
+) -> Neighborhoods:
+    """Find all samples whose entry in a table is within a limit, nearest first.
+
+    Parameters
+    ----------
+    table : Products, or one that is read as these are
+        Of queries and samples.
+    size : tuple of int
+        How many queries and samples it has.
+    limit : float
+        Largest entry of a neighbour.
+    radius : float
+        What messages name.
+    own, most, n_jobs
+        As in `search_within`.
+
+    Returns
+    -------
+    Neighborhoods
+        With entries of the table in place of distances.
+    """
+    search, lock, total = _searcher(table, limit, own), Lock(), 0
 
     def bounded(block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         nonlocal total
@@ -90,23 +131,17 @@ def search_within(
         )
         return found
 
-    found = map_blocks(bounded, queries.shape[0], _row_bytes(X), n_jobs)
+    found = map_blocks(bounded, size[0], ROW_BYTES * size[1], n_jobs)
     parts = zip(*found, strict=True)
     indices, squared, counts = (np.concatenate(part) for part in parts)
-    return Neighborhoods(indices, np.sqrt(squared), pointer_of(counts))
-
-
-def _row_bytes(X: np.ndarray) -> int:
-    """Return the working memory of the search for one query."""
-    return 6 * 8 * X.shape[0]
+    return Neighborhoods(indices, squared, pointer_of(counts))
 
 
 def _searcher(
-    queries: np.ndarray, X: np.ndarray, radius: float, own: np.ndarray | None = None
+    products: Any, limit: float, own: np.ndarray | None = None
 ) -> Callable[[slice], tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Return what finds neighbours, their squared distances and counts for a block."""
-    products = Products(queries, X)
-    limit = min(float(radius), LARGEST) ** 2 * (1 + 2.0**-TIE_BITS)
+    limit *= 1 + 2.0**-TIE_BITS
 
     def search(block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         squared = products.squared(block)
@@ -131,10 +166,9 @@ def _searcher(
 def expected_count(X: np.ndarray, radius: float) -> int:
     """Return how many neighbours a sample has on average, from some of them."""
     some = X[:: -(-X.shape[0] // ASKED)]
-    search = _searcher(some, X, radius)
-    counts = map_blocks(
-        lambda block: search(block)[2].sum(), some.shape[0], _row_bytes(X)
-    )
+    search = _searcher(Products(some, X), min(float(radius), LARGEST) ** 2)
+    per_row = ROW_BYTES * X.shape[0]
+    counts = map_blocks(lambda block: search(block)[2].sum(), some.shape[0], per_row)
     return int(sum(counts) / some.shape[0])
 
 

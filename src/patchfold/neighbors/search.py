@@ -1,12 +1,12 @@
 """How neighbours are searched, by number or within a radius: chosen once for a fit.
 
-Both searches have the same methods: `of_training` for the samples of a fit,
+All searches have the same methods: `of_training` for the samples of a fit,
 `of_queries` for new samples. What was made ready for the first serves the second.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from ..records import Neighborhoods
 from .cell_building import build_cells
 from .cell_search import Cells, near_each_other
 from .choice import choose_search, find_neighbors, find_query_neighbors
+from .metric import Metric
+from .metric_search import MetricSearch, open_metric_search
 from .radius import (
     add_nearest,
     raise_no_neighbors,
@@ -42,6 +44,11 @@ class NearestSearch:
     n_neighbors: int | None
     index: Any = None
     cells_for: int | None = None
+    radius = None
+
+    def resized(self, n_neighbors: int) -> NearestSearch:
+        """Return the same search for fewer neighbours."""
+        return replace(self, n_neighbors=n_neighbors)
 
     def of_training(self, X: Array, n_jobs: int | None) -> Neighborhoods | None:
         """Find the neighbours of every sample among the others; None if all are."""
@@ -95,8 +102,15 @@ class RadiusSearch:
         warn_isolated_queries(near.nearest[1], self.radius)
         return near
 
+    def complete(
+        self, near: Neighborhoods, X: np.ndarray, n_jobs: int | None
+    ) -> Neighborhoods:
+        """Give training samples without a neighbour within the radius one."""
+        own = np.arange(X.shape[0])
+        return add_nearest(near, X, X, own=own, n_jobs=n_jobs)
 
-NeighborSearch = NearestSearch | RadiusSearch
+
+NeighborSearch = NearestSearch | RadiusSearch | MetricSearch
 
 
 def open_search(
@@ -105,6 +119,7 @@ def open_search(
     n_neighbors: int | None,
     radius: float | None,
     n_jobs: int | None,
+    metric: Metric | None = None,
 ) -> NeighborSearch:
     """Choose the search of a fit and make it ready.
 
@@ -120,7 +135,11 @@ def open_search(
         Largest distance of a neighbour.
     n_jobs : int or None
         Number of threads.
+    metric : Metric or None
+        What measures; None is the Euclidean distance of dense samples.
     """
+    if metric is not None:
+        return open_metric_search(metric, algorithm, X, n_neighbors, radius, n_jobs)
     if radius is not None:
         return RadiusSearch(radius)
     if n_neighbors is None:
@@ -139,11 +158,15 @@ def reopen_search(
     cells_for: int | None,
     most: int,
     n_jobs: int | None,
+    metric: Metric | None = None,
 ) -> NeighborSearch:
     """Make the search of a fitted model ready again; parameters as in `open_search`.
 
     Within a radius, its samples may have `most` neighbours together.
     """
+    if metric is not None:
+        parts = algorithm, X, n_neighbors, radius, n_jobs
+        return open_metric_search(metric, *parts, cells_for=cells_for, most=most)
     if radius is not None:
         return RadiusSearch(radius, most)
     if n_neighbors is None or not isinstance(algorithm, str):

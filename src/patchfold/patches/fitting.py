@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..backends.arrays import Array, array_namespace
 from ..backends.native.patches import moments_of_patches
@@ -103,6 +104,10 @@ def is_wide(n_samples: int, n_features: int) -> bool:
 
 def mean_variance(X: Array) -> float:
     """Return v̄, the mean over features of the variance of X; 1 if X is constant."""
+    if sp.issparse(X):
+        means = np.asarray(X.mean(axis=0)).ravel()
+        squares = float((X.data**2).sum()) / X.shape[0] - float(means @ means)
+        return squares / X.shape[1] if squares > 0 else 1.0
     xp = array_namespace(X)
     # From the first sample, so that a constant column varies by exactly nothing.
     gaps = X - X[:1, :]

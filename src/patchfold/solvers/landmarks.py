@@ -22,6 +22,8 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from ..backends.backend import on_any_device
 from ..backends.threads import map_blocks
 from ..neighbors.choice import find_query_neighbors
+from ..neighbors.metric_search import open_metric_search
+from ..neighbors.sparse_metric import SparseMetric
 from .reconstruction import barycentric_weights
 from .spectral import smallest_eigenpairs
 
@@ -66,7 +68,12 @@ def interpolate(
     n, count = X.shape[0], landmarks.size
     around = min(AROUND, count)
     chosen = X[landmarks]
-    near = find_query_neighbors(X, chosen, around, n_jobs=n_jobs).indices
+    if sp.issparse(X):
+        metric = SparseMetric("euclidean")
+        search = open_metric_search(metric, "exact", chosen, around, None, n_jobs)
+        near = search.of_queries(X, chosen, n_jobs).indices
+    else:
+        near = find_query_neighbors(X, chosen, around, n_jobs=n_jobs).indices
     row = np.repeat(np.arange(n), around)
     weights = barycentric_weights(X, chosen, row, near.ravel(), REG, n_jobs=n_jobs)
     weights, near = weights.reshape(n, around), near.copy()

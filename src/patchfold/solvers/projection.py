@@ -10,6 +10,7 @@ from scipy.linalg import eigh, svd
 
 from ..backends.backend import on_any_device
 from ..graph.weights import laplacian
+from ..patches.sparse_space import find_sparse_space
 from .spectral import fix_signs
 
 RANK_TOLERANCE = 1e-10
@@ -72,6 +73,8 @@ def locality_projection(
     >>> np.round(found.eigenvalues, 6)
     array([1.])
     """
+    if sp.issparse(X):
+        return _sparse_projection(X, weights, n_components, reg)
     matrix, degrees = laplacian(weights)
     mean = degrees @ X / degrees.sum()
     centred = X - mean
@@ -96,3 +99,19 @@ def locality_projection(
     weighted = (degrees[:, None] * coordinates).T
     inverse = np.linalg.solve(weighted @ coordinates, weighted @ centred)
     return Projection(mean, projection, inverse, np.maximum(values, 0.0))
+
+
+def _sparse_projection(
+    X: sp.csr_array, weights: sp.csr_array, n_components: int, reg: float
+) -> Projection:
+    """Find the map in the space that sparse samples span, and give it in features."""
+    space = find_sparse_space(X)
+    found = locality_projection(space.samples, weights, n_components, reg)
+    projection = fix_signs(space.in_features(found.matrix))
+    degrees = laplacian(weights)[1]
+    mean = X.T @ degrees / degrees.sum()
+    coordinates = X @ projection - mean @ projection
+    weighted = (degrees[:, None] * coordinates).T
+    pulled = (X.T @ weighted.T).T - np.outer(weighted.sum(axis=1), mean)
+    inverse = np.linalg.solve(weighted @ coordinates, pulled)
+    return Projection(mean, projection, inverse, found.eigenvalues)

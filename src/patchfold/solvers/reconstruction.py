@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +17,9 @@ from ..backends.backend import on_any_device
 from ..backends.threads import map_blocks
 from .factors import factorize
 from .spectral import smallest_eigenpairs
+
+TOGETHER = 16
+"""Sparse samples whose neighbours are multiplied at a time, all with all."""
 
 PIVOT = 0.01
 """Part of the largest entry below which a diagonal entry is no pivot."""
@@ -94,14 +98,15 @@ def barycentric_weights(
         owners = np.flatnonzero(counts == count)
         entries = starts[owners, None] + np.arange(count)
         weigh = partial(_weigh, queries, X, column, reg, owners, entries)
-        room = 8 * count * (2 * X.shape[1] + 3 * count)
+        width = TOGETHER * count if sp.issparse(X) else X.shape[1]
+        room = 8 * count * (2 * width + 3 * count)
         weights[entries] = np.concatenate(map_blocks(weigh, owners.size, room, n_jobs))
     return weights
 
 
 def _weigh(
-    queries: np.ndarray,
-    X: np.ndarray,
+    queries: Any,
+    X: Any,
     column: np.ndarray,
     reg: float,
     owners: np.ndarray,
@@ -109,14 +114,34 @@ def _weigh(
     block: slice,
 ) -> np.ndarray:
     """Return the weights (b, K) of some samples that have equally many neighbours."""
-    gaps = X[column[entries[block]]] - queries[owners[block], None, :]
-    gram = gaps @ gaps.transpose(0, 2, 1)
+    if sp.issparse(X):
+        gram = _sparse_gram(queries, X, owners[block], column[entries[block]])
+    else:
+        gaps = X[column[entries[block]]] - queries[owners[block], None, :]
+        gram = gaps @ gaps.transpose(0, 2, 1)
     trace = np.trace(gram, axis1=1, axis2=2)
     ridge = np.where(trace > 0, reg * trace, reg)
     diagonal = np.arange(entries.shape[1])
     gram[:, diagonal, diagonal] += ridge[:, None]
     solved = np.linalg.solve(gram, np.ones((*gram.shape[:2], 1)))[:, :, 0]
     return solved / solved.sum(axis=1, keepdims=True)
+
+
+def _sparse_gram(
+    queries: sp.csr_array, X: sp.csr_array, owners: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
+    """Return products (q, K, K) of the differences of sparse samples and neighbours."""
+    q, k = columns.shape
+    gram = np.empty((q, k, k))
+    for start in range(0, q, TOGETHER):
+        part = slice(start, min(start + TOGETHER, q))
+        asked = np.repeat(owners[part], k)
+        gaps = sp.csr_array(X[columns[part].ravel()] - queries[asked])
+        products = (gaps @ gaps.T).toarray()
+        blocks = products.reshape(part.stop - start, k, part.stop - start, k)
+        own = np.arange(part.stop - start)
+        gram[part] = blocks[own, :, own, :]
+    return gram
 
 
 @on_any_device

@@ -11,7 +11,7 @@ from ...solvers.field.descent import Recipe
 from ...solvers.field.placing import Map
 from ...solvers.field.source import MatrixSource
 from ...validation import check_magnitude
-from ..parameters import is_precomputed
+from ..parameters import PRECOMPUTED, check_metric, is_precomputed
 from .model import StoredModel
 from .rules import (
     Count,
@@ -27,6 +27,7 @@ from .rules import (
     Whole,
     Words,
 )
+from .sparse_rules import Samples
 from .table_encoder import Encoder, check_columns
 
 FAR = 1e12
@@ -39,6 +40,7 @@ class StoredMap(StoredModel):
     n_neighbors: Any
     n_components: int
     separation: float
+    metric: Any
     dissimilarity: Any
     embedding_: Any
     graph_: Any
@@ -54,7 +56,7 @@ class StoredMap(StoredModel):
     _reach: float | None
 
     _fitted_rules: ClassVar[dict[str, FittedRule]] = {
-        "_train_X": MayLack(Numbers(("samples", "features"))),
+        "_train_X": MayLack(Samples()),
         "classes_": MayLack(Labels(("classes",))),
         "_codes": OrNone(Whole(("samples",), low=-1, below="classes")),
         "embedding_": Numbers(("samples", "components"), low=-FAR, high=FAR),
@@ -84,12 +86,14 @@ class StoredMap(StoredModel):
         n, order = sizes["samples"], self._order
         if np.bincount(order, minlength=n).max(initial=0) > 1:
             raise FittedError("_order names a sample twice")
+        check_metric(self)
         wanted = min(resolve_n_neighbors(self.n_neighbors, n), n - 1)
         if self.n_neighbors_ != wanted:
             raise FittedError(f"n_neighbors_={self.n_neighbors_} must be {wanted}")
         features = n
         if is_precomputed(self):
-            self._source = MatrixSource(np.argsort(order), self.n_neighbors_)
+            near = self.metric == PRECOMPUTED
+            self._source = MatrixSource(np.argsort(order), self.n_neighbors_, near)
             self._train_X = np.empty((n, 0))
             self._labels = self._keys = None
         else:

@@ -17,7 +17,13 @@ from ..links import (
     require_room,
     settings_of,
 )
-from ..parameters import check_neighborhoods, is_precomputed
+from ..parameters import (
+    PRECOMPUTED,
+    check_metric,
+    check_neighborhoods,
+    is_precomputed,
+    metric_of,
+)
 from .model import StoredModel
 from .rules import (
     Count,
@@ -32,6 +38,7 @@ from .rules import (
     Sizes,
     Words,
 )
+from .sparse_rules import Samples
 from .table_encoder import Encoder, check_columns
 
 FEWEST_EDGES = 1000
@@ -53,6 +60,7 @@ class StoredEmbedding(StoredModel):
     n_components: int
     n_neighbors: Any
     radius: float | None
+    metric: Any
     label_rule: str | None
     neighbors_algorithm: Any
     n_jobs: int | None
@@ -64,7 +72,7 @@ class StoredEmbedding(StoredModel):
     _can_take_all_pairs: ClassVar[bool]
 
     _fitted_rules: ClassVar[dict[str, FittedRule]] = {
-        "_train_X": MayLack(Numbers(("samples", "features"))),
+        "_train_X": MayLack(Samples()),
         "embedding_": Numbers(("samples", "components")),
         "n_features_in_": Count(1),
         "encoder_": Encoder(),
@@ -97,6 +105,7 @@ class StoredEmbedding(StoredModel):
         if self.n_components >= n:
             raise FittedError(f"n_components={self.n_components} of {n} samples")
         check_neighborhoods(self, all_pairs=self._can_take_all_pairs)
+        check_metric(self)
         self._check_stored_count(n)
         state = vars(self)
         hidden = {name for name in self._fitted_rules if name[0] == "_"} & state.keys()
@@ -105,7 +114,8 @@ class StoredEmbedding(StoredModel):
         links: SampleLinks | MatrixLinks
         if is_precomputed(self):
             features, self.patch_sizes_ = n, None
-            links = MatrixLinks(self.n_neighbors_, self.radius)
+            nearest_only = self.metric == PRECOMPUTED
+            links = MatrixLinks(self.n_neighbors_, self.radius, nearest_only)
         elif "_train_X" not in stored:
             raise FittedError("_train_X is missing")
         else:
@@ -125,7 +135,10 @@ class StoredEmbedding(StoredModel):
         count, radius, held = self.n_neighbors_, self.radius, not stored["_on_demand"]
         algorithm, cells_for = self.neighbors_algorithm, stored["_cells_for"]
         require_room(X, settings, count, radius, held=held)
-        search = reopen_search(algorithm, X, count, radius, cells_for, most, n_jobs)
+        metric = metric_of(self, X)
+        search = reopen_search(
+            algorithm, X, count, radius, cells_for, most, n_jobs, metric
+        )
         near, twins = None, stored["_has_twins"]
         if settings.row.needs_gaussians:
             near, twins = search.of_training(X, n_jobs), None

@@ -58,7 +58,12 @@ class StoredModel:
     _parameter_rules: ClassVar[dict[str, Any]]
     _fitted_rules: ClassVar[dict[str, FittedRule]]
     _made_again: ClassVar[frozenset[str]]
-    _later_parameters: ClassVar[dict[str, Any]] = {"verbose": False}
+    _later_parameters: ClassVar[dict[str, Any]] = {
+        "verbose": False,
+        "metric": "minkowski",
+        "p": 2,
+        "metric_params": None,
+    }
     """Parameters that files of older versions lack, and what those versions did."""
 
     def __getstate__(self) -> dict[str, Any]:
@@ -114,13 +119,17 @@ class StoredModel:
         packed = state.pop(FITTED, None)
         if not isinstance(packed, dict):
             raise FittedError("its fitted attributes are missing")
-        for name in self._later_parameters.keys() & self._parameter_rules.keys():
-            state.setdefault(name, self._later_parameters[name])
+        self._add_later_parameters()
         self._check_stored_parameters()
         n_components = getattr(self, "n_components", None)
         sizes: Sizes = {} if n_components is None else {"components": n_components}
         state.update(unpack_state(self._fitted_rules, packed, sizes))
         return sizes
+
+    def _add_later_parameters(self) -> None:
+        """Give parameters that a file of an older version lacks their values."""
+        for name in self._later_parameters.keys() & self._parameter_rules.keys():
+            vars(self).setdefault(name, self._later_parameters[name])
 
     def _check_stored_parameters(self) -> None:
         state, rules = vars(self), self._parameter_rules

@@ -14,19 +14,20 @@ import scipy.sparse as sp
 
 from ...backends.backend import on_any_device
 from ...backends.native.field import hash_rows
+from ...neighbors.sparse_metric import row_keys as sparse_row_keys
 
 LEVELS = 2**16
 """Steps of a coordinate that the order along a curve can tell apart."""
 
 
 @on_any_device
-def row_keys(X: np.ndarray) -> np.ndarray:
+def row_keys(X: Any) -> np.ndarray:
     """Return a 64-bit key (n,) of each row; equal rows have equal keys."""
-    return hash_rows(X)
+    return sparse_row_keys(X) if sp.issparse(X) else hash_rows(X)
 
 
 @on_any_device
-def hash_order(X: np.ndarray) -> np.ndarray:
+def hash_order(X: Any) -> np.ndarray:
     """Return an order (n,) of rows by a 64-bit hash of their values.
 
     Different rows with equal hashes would stay in the order of the input; among a
@@ -39,7 +40,7 @@ def hash_order(X: np.ndarray) -> np.ndarray:
     >>> bool((X[hash_order(X)] == X[::-1][hash_order(X[::-1])]).all())
     True
     """
-    return np.argsort(hash_rows(X), kind="stable")
+    return np.argsort(row_keys(X), kind="stable")
 
 
 @on_any_device

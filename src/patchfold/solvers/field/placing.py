@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ...backends.arrays import array_namespace
 from ...backends.backend import on_any_device
-from ...backends.native.field import hash_rows, settle_samples
+from ...backends.native.field import settle_samples
 from ...exceptions import FarSampleWarning, warn
 from ...records import Links
 from .attraction import calibrated
+from .order import row_keys
 from .parts import Crew, cut
 from .repulsion import Field
 
@@ -105,7 +108,7 @@ def recognise(
     """
     keys = keys.view(np.uint64)  # of a device they are signed
     by_key = np.argsort(keys, kind="stable")
-    sorted_keys, wanted = keys[by_key], hash_rows(X)
+    sorted_keys, wanted = keys[by_key], row_keys(X)
     first = np.searchsorted(sorted_keys, wanted, side="left")
     count = np.searchsorted(sorted_keys, wanted, side="right") - first
     sums = np.zeros((by_key.size + 1, 2))
@@ -115,9 +118,18 @@ def recognise(
     places[single] = Y[by_key[first[single]]]
     known = np.flatnonzero(count)
     twin = training[order[by_key[first[known]]]]
-    equal = (twin == X[known]).all(axis=1)
+    equal = _are_equal(twin, X[known])
     count[known[~equal]] = 0  # another sample with the same hash
     return count > 0, places
+
+
+def _are_equal(left: Any, right: Any) -> np.ndarray:
+    """Say which rows are equal, dense or sparse."""
+    if not sp.issparse(left):
+        return (left == right).all(axis=1)
+    gaps = sp.csr_array(left - right)
+    gaps.eliminate_zeros()
+    return np.diff(gaps.indptr) == 0
 
 
 def settle_links(Y: np.ndarray, links: Links) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,8 @@ how new samples are linked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,13 @@ import scipy.sparse as sp
 from ...backends.backend import on_any_device
 from ...backends.native.graph import reorder
 from ...dissimilarity.table import compare_pairs, describe_patches, get_dissimilarity
-from ...graph.precomputed import edges_from_matrix, links_from_matrix
+from ...graph.precomputed import edges_from_matrix, keep_nearest, links_from_matrix
 from ...graph.weights import pairs_from_directed
-from ...neighbors.choice import choose_search, find_neighbors, find_query_neighbors
+from ...neighbors.metric import ChangedRows, Metric
+from ...neighbors.search import open_search
+from ...neighbors.sparse_metric import SparseMetric
 from ...patches.fitting import fit_neighborhoods, mean_variance
+from ...patches.sparse_space import DenseRows, SparseSpan, find_sparse_space
 from ...records import Links, Neighborhoods
 from .attraction import (
     Draws,
@@ -28,7 +32,7 @@ from .attraction import (
     rows_matrix,
 )
 from .order import curve_order, hash_order, matrix_order
-from .start import graph_scores, matrix_scores, principal_axes
+from .start import graph_scores, matrix_scores, principal_axes, sparse_axes
 
 AXES, WIDE, MANY = 50, 100, 10_000
 """Principal axes that samples are seen along where they have more than `WIDE` features
@@ -48,6 +52,8 @@ class Settings:
     ridge: float
     neighbors_algorithm: Any
     reduce: int | str | None
+    metric: Metric | None = None
+    n_features: int | None = None  # where coordinates of patches are fewer
 
 
 @dataclass(frozen=True)
@@ -82,36 +88,35 @@ class SampleSource:
         Samples, or their coordinates along `axes`.
     center, axes : arrays or None
         Centre and principal axes of wide samples.
-    search : object
-        What their neighbours were searched with.
+    search : NeighborSearch
+        How their neighbours were searched.
     described : tuple of arrays, Patches or None
         Descriptions of their patches; None where points are compared.
     settings : Settings
         How neighbours are found and compared.
+    space : SparseSpan, DenseRows or None
+        Coordinates of sparse samples, where patches are compared.
     """
 
-    samples: np.ndarray
+    samples: Any
     center: np.ndarray | None
     axes: np.ndarray | None
     search: Any
     described: Any
     settings: Settings
+    space: SparseSpan | DenseRows | None = None
 
     def link(self, X: np.ndarray, n_jobs: int | None = None) -> Links:
         """Link new samples (q, m) to their nearest training samples."""
         if self.axes is not None:
             X = project(X, self.center, self.axes)
-        settings = self.settings
-        near = find_query_neighbors(
-            X,
-            self.samples,
-            min(settings.n_neighbors, self.samples.shape[0]),
-            search=self.search,
-            n_jobs=n_jobs,
-        )
+        settings, samples = self.settings, self.samples
+        near = self.search.of_queries(X, samples, n_jobs)
         if self.described is None:
             return Links(near.indices, near.distances)
-        described = _describe(X, self.samples, near, settings, n_jobs)
+        if self.space is not None:
+            X, samples = self.space.locate(X), self.space.samples
+        described = _describe(X, samples, near, settings, n_jobs)
         row, column = near.relation
         dissimilarity = get_dissimilarity(settings.dissimilarity)
         ends = described, self.described, row, column
@@ -120,7 +125,7 @@ class SampleSource:
 
 
 def open_samples(
-    X: np.ndarray, settings: Settings, n_jobs: int | None = None, *, order: Any = None
+    X: Any, settings: Settings, n_jobs: int | None = None, *, order: Any = None
 ) -> tuple[SampleSource, Setting]:
     """Put samples in order, and find and compare their neighbours.
 
@@ -136,24 +141,38 @@ def open_samples(
         Order of the samples, of a model that was stored; None finds one.
     """
     by_hash = hash_order(X)
-    X = X[by_hash]
+    X, metric = X[by_hash], settings.metric
     count = _axes_count(X, settings)
-    principal = principal_axes(X, count or 2)
+    rows = X
+    if isinstance(metric, ChangedRows | SparseMetric):  # angles: of rows of length 1
+        rows = getattr(metric.prepare(X), "matrix", metric.prepare(X))
+    find_axes = sparse_axes if sp.issparse(X) else principal_axes
+    principal = find_axes(rows, count or 2)
     scores, center, axes = principal.shape, None, None
     if count:
         X, center, axes = principal.scores, principal.center, principal.axes
+        metric = None
     along = curve_order(scores) if order is None else np.argsort(by_hash)[order]
     order, scores, X = by_hash[along], scores[along], X[along]
-    k = settings.n_neighbors
-    search = choose_search(settings.neighbors_algorithm, X, k, n_jobs=n_jobs)
-    near = find_neighbors(X, k, algorithm=search, n_jobs=n_jobs)
-    described, lengths = None, near.distances
+    k, algorithm = settings.n_neighbors, settings.neighbors_algorithm
+    search: Any = open_search(algorithm, X, k, None, n_jobs, metric)
+    near = search.of_training(X, n_jobs)
+    described, lengths, space = None, near.distances, None
     if get_dissimilarity(settings.dissimilarity).needs_gaussians:
-        described = _describe(X, X, near, settings, n_jobs)
+        space = find_sparse_space(X) if sp.issparse(X) else None
+        points = X if space is None else space.samples
+        if points.shape[1] < X.shape[1]:
+            settings = replace(settings, n_features=X.shape[1])
+        described = _describe(points, points, near, settings, n_jobs)
         lengths = _compare_neighbors(described, near, settings, n_jobs)
-    middle = middle_of_samples(X, Draws(X.shape[0]), n_jobs)
+    if metric is None:
+        middle = middle_of_samples(X, Draws(X.shape[0]), n_jobs)
+    else:
+        gaps = partial(search.between, n_jobs=n_jobs)
+        middle = middle_pairs(X.shape[0], gaps)
     setting = Setting(order, scores, Links(near.indices, lengths), middle)
-    return SampleSource(X, center, axes, search, described, settings), setting
+    source = SampleSource(X, center, axes, search, described, settings, space)
+    return source, setting
 
 
 def _axes_count(X: np.ndarray, settings: Settings) -> int:
@@ -161,15 +180,18 @@ def _axes_count(X: np.ndarray, settings: Settings) -> int:
     n, m = X.shape
     points = not get_dissimilarity(settings.dissimilarity).needs_gaussians
     if settings.reduce == "auto":
-        return AXES if points and m > WIDE and n > MANY else 0
+        plain = points and settings.metric is None
+        return AXES if plain and m > WIDE and n > MANY else 0
     if settings.reduce is None or settings.reduce >= min(n, m):
         return 0
     return int(settings.reduce)
 
 
 @on_any_device
-def project(X: np.ndarray, center: Any, axes: np.ndarray) -> np.ndarray:
+def project(X: Any, center: Any, axes: np.ndarray) -> np.ndarray:
     """Return coordinates of samples along axes, the same bits in any batch."""
+    if sp.issparse(X):  # row by row
+        return X @ axes - center @ axes
     found = np.empty((X.shape[0], axes.shape[1]))
     for start in range(0, X.shape[0], PROJECTED):
         rows = np.zeros((PROJECTED, X.shape[1]))
@@ -189,16 +211,21 @@ def _describe(
     """Describe the patches of samples, from training neighbours."""
     dissimilarity = get_dissimilarity(settings.dissimilarity)
     regularized = dissimilarity.regularized
+    n_features = settings.n_features or X.shape[1]
+    told: dict[str, Any] = {}
+    if settings.n_features is not None:
+        told = {"n_features": n_features}
     patches = fit_neighborhoods(
         centers,
         X,
         near,
         shrinkage=settings.shrinkage if regularized else 0.0,
         ridge=settings.ridge if regularized else 0.0,
-        variance=mean_variance(X),
+        variance=mean_variance(X) * X.shape[1] / n_features,
         n_directions=dissimilarity.n_directions,
         keep_points=dissimilarity.needs_points,
         n_jobs=n_jobs,
+        **told,
     )
     return describe_patches(dissimilarity, patches, n_jobs=n_jobs)
 
@@ -229,18 +256,25 @@ class MatrixSource:
         Place of each column of the matrix in our order.
     n_neighbors : int
         Links of a new sample.
+    nearest_only : bool
+        Whether that holds for a sparse matrix too; else all stored entries are links.
     """
 
     place: np.ndarray
     n_neighbors: int
+    nearest_only: bool = False
 
     def link(self, D: Any, n_jobs: int | None = None) -> Links:
         """Link new samples by their dissimilarities (q, n) to the training samples."""
+        if self.nearest_only:
+            D = keep_nearest(D, self.n_neighbors, None, training=False)
         links = links_from_matrix(D, self.n_neighbors)
         return Links(self.place[links.indices], links.lengths)
 
 
-def open_matrix(D: Any, n_neighbors: int) -> tuple[MatrixSource, Setting]:
+def open_matrix(
+    D: Any, n_neighbors: int, nearest_only: bool = False
+) -> tuple[MatrixSource, Setting]:
     """Put the samples of a matrix in order, and read who is near whom.
 
     Parameters
@@ -249,12 +283,16 @@ def open_matrix(D: Any, n_neighbors: int) -> tuple[MatrixSource, Setting]:
         Dissimilarities; of a sparse one the stored entries are the edges.
     n_neighbors : int
         Neighbours of a sample in a dense matrix.
+    nearest_only : bool
+        Whether it holds for a sparse one too.
     """
+    if nearest_only:
+        D = keep_nearest(D, n_neighbors, None, training=True)
     if sp.issparse(D):
         D = edges_from_matrix(D, None).graph
         _require_edges(D)
     order = matrix_order(D)
-    source = MatrixSource(np.argsort(order), n_neighbors)
+    source = MatrixSource(np.argsort(order), n_neighbors, nearest_only)
     if sp.issparse(D):
         edges = sp.csr_array(D[order][:, order])
         edges.sort_indices()

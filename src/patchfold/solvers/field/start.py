@@ -16,6 +16,7 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from ...backends.backend import on_any_device
+from ...patches.sparse_space import find_sparse_space
 
 SIZE = 0.01
 """Standard deviation of the first coordinate of a start."""
@@ -25,6 +26,12 @@ FAR = 3.0
 
 DENSE = 2048
 """Up to this many rows of a matrix all its eigenvectors are found."""
+
+ROUGH = 1e-4
+"""Tolerance of principal axes that only a start is made of."""
+
+FEW = 100
+"""Sparse samples with no more rows or features are seen in the space they span."""
 
 FINEST = 2.0**-24
 """Coordinates of a start are multiples of this."""
@@ -102,6 +109,68 @@ def find_axes(X: np.ndarray, n_axes: int, far: float) -> tuple[np.ndarray, ...]:
     shape = np.zeros((X.shape[0], 2))
     shape[:, : min(2, scores.shape[1])] = scores[:, :2] * pull[:, None]
     return center, np.ascontiguousarray(axes * signs), scores, shape
+
+
+def sparse_axes(X: sp.csr_array, n_axes: int) -> Principal:
+    """Do as `principal_axes` for sparse samples: their centre is never taken off.
+
+    Parameters
+    ----------
+    X : csr_array (n, m)
+        Samples.
+    n_axes : int
+        Axes wanted; there are at most min(n, m).
+    """
+    n, m = X.shape
+    if min(n, m) <= max(n_axes + 1, FEW):
+        space = find_sparse_space(X)
+        found = principal_axes(space.samples, n_axes)
+        center = space.in_features(found.center[:, None])[:, 0]
+        return found._replace(center=center, axes=space.in_features(found.axes))
+    size = float(np.abs(X.data).max(initial=0)) or 1.0
+    X = X / size
+    norms = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    center = np.asarray(X.mean(axis=0)).ravel()
+    for _ in range(30):
+        r = np.sqrt(np.maximum(norms - 2 * (X @ center) + center @ center, 0))
+        median = float(np.median(r))
+        limit = FAR * median if median > 0 else np.inf
+        pull = np.where(r > limit, limit / np.maximum(r, 1e-300), 1.0)
+        moved = (X.T @ pull - pull.sum() * center) / n
+        if np.linalg.norm(moved) <= 1e-6 * median:
+            break
+        center = center + moved
+    axes = _leading_sparse_axes(X, center, pull, n_axes)
+    scores = X @ axes - center @ axes
+    signs = np.ones(n_axes)
+    signs[:2] = orientation(scores[:, :2] * pull[:, None])
+    scores *= size * signs
+    shape = scores[:, :2] * pull[:, None]
+    return Principal(size * center, np.ascontiguousarray(axes * signs), scores, shape)
+
+
+def _leading_sparse_axes(
+    X: sp.csr_array, center: np.ndarray, pull: np.ndarray, k: int
+) -> np.ndarray:
+    """Return the k leading right singular vectors (m, k) of centred, pulled samples."""
+    n, m = X.shape
+
+    def along(v: np.ndarray) -> np.ndarray:
+        return pull * (X @ v - center @ v)
+
+    def back(u: np.ndarray) -> np.ndarray:
+        pulled = pull * u
+        return X.T @ pulled - pulled.sum() * center
+
+    # Of a start only the look matters; axes to search along are found to the end.
+    tol = ROUGH if k <= 2 else 0
+    if m <= n:
+        product = LinearOperator((m, m), lambda v: back(along(v)), dtype=float)
+        return eigsh(product, k=k, v0=np.cos(np.arange(m)), tol=tol)[1][:, ::-1]
+    product = LinearOperator((n, n), lambda u: along(back(u)), dtype=float)
+    left = eigsh(product, k=k, v0=np.cos(np.arange(n)), tol=tol)[1][:, ::-1]
+    axes = np.column_stack([back(u) for u in left.T])
+    return axes / np.maximum(np.linalg.norm(axes, axis=0), 1e-300)
 
 
 def _leading_axes(C: np.ndarray, k: int) -> np.ndarray:

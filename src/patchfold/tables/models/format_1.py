@@ -83,6 +83,7 @@ def upgrade(model: Any) -> None:
     FittedError
         If a part that is needed is missing or of another kind.
     """
+    model._add_later_parameters()
     state = dict(vars(model))
     try:
         if "_model" in state:

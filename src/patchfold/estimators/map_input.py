@@ -1,0 +1,65 @@
+"""What CauchyMap is given: parameters together, and samples that come with labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import scipy.sparse as sp
+
+from ..patches.fitting import is_wide
+from .map_start import check_components
+from .parameters import (
+    check_metric,
+    has_euclidean_metric,
+    is_precomputed,
+    warn_of_metric,
+)
+
+
+def check_map_parameters(estimator: Any, y: Any) -> None:
+    """Raise ValueError for parameters of a CauchyMap that do not go together.
+
+    Parameters
+    ----------
+    estimator : CauchyMap
+        Its parameters, each checked on its own.
+    y : array-like or None
+        Labels, as in `fit`.
+    """
+    check_components(estimator.n_components)
+    check_metric(estimator)
+    has_labels = y is not None and estimator.label_weight > 0
+    if is_precomputed(estimator):
+        if has_labels:
+            raise ValueError(
+                "labels need samples, and 'precomputed' has only a matrix: leave y "
+                "out, or set label_weight=0."
+            )
+        return
+    warn_of_metric(estimator)
+    if has_euclidean_metric(estimator):
+        return
+    shown = getattr(estimator.metric, "__name__", repr(estimator.metric))
+    if has_labels:
+        raise ValueError(
+            f"labels are put beside samples in a Euclidean space, and metric={shown} "
+            "is another: leave y out, or set label_weight=0."
+        )
+    if estimator.reduce not in (None, "auto"):
+        raise ValueError(
+            f"reduce={estimator.reduce} searches along principal axes, by Euclidean "
+            f"distance, and metric={shown} is another: set reduce=None."
+        )
+
+
+def dense_for_labels(X: Any) -> Any:
+    """Return samples that come with labels, dense; many sparse features are refused."""
+    if not sp.issparse(X):
+        return X
+    if is_wide(*X.shape):
+        raise ValueError(
+            f"labels scale the {X.shape[1]} columns of X one by one, and X is sparse: "
+            "leave y out, set label_weight=0, or reduce the features first, for "
+            "example by TruncatedSVD of scikit-learn."
+        )
+    return X.toarray()

@@ -1,0 +1,320 @@
+"""How neighbours are searched by a metric other than the Euclidean one.
+
+`open_metric_search` chooses: rows whose Euclidean distance says the same are searched
+as Euclidean ones are; else candidates come from a transformer, from a tree where
+samples have few features, or from comparing with all samples. Ties go to the lower
+index, as everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.neighbors import BallTree
+
+from ..backends.ranking import first_of_each_row, in_rows
+from ..backends.threads import map_blocks
+from ..records import Neighborhoods, pointer_of
+from .cell_building import build_cells
+from .cell_search import Cells
+from .choice import choose_search, nearest_others, nearest_samples
+from .exact import SPARE, beyond_ties, near_in_table
+from .metric import ChangedRows, Metric, NamedMetric
+from .radius import (
+    ROW_BYTES,
+    raise_no_neighbors,
+    search_table_within,
+    warn_isolated_queries,
+)
+
+FEW_FEATURES = 15
+"""Up to this many features trees are faster than comparing with all samples."""
+
+TREES = ("manhattan", "chebyshev", "minkowski", "canberra", "hamming", "haversine")
+"""Metrics that are searched by trees: those that keep the triangle inequality."""
+
+
+@dataclass(frozen=True)
+class MetricSearch:
+    """Neighbours by a metric: K of them, all within a radius, or all.
+
+    Attributes
+    ----------
+    metric : Metric
+        What measures.
+    samples : prepared samples
+        Training samples, as the metric prepared them.
+    n_neighbors : int or None
+        K; None with a radius, or for all samples.
+    radius : float or None
+        Largest distance of a neighbour.
+    index : Cells, BallTree, KNN transformer or None
+        What finds candidates; None compares with all samples.
+    cells_for : int or None
+        For how many neighbours cells were built, where there are any.
+    most : int or None
+        Most neighbours within the radius, of all training samples together.
+    """
+
+    metric: Metric
+    samples: Any
+    n_neighbors: int | None
+    radius: float | None = None
+    index: Any = None
+    cells_for: int | None = None
+    most: int | None = None
+
+    @property
+    def cells(self) -> Cells | None:
+        """Cells of samples near each other, of an approximate search."""
+        return self.index if isinstance(self.index, Cells) else None
+
+    def resized(self, n_neighbors: int) -> MetricSearch:
+        """Return the same search for fewer neighbours."""
+        return replace(self, n_neighbors=n_neighbors)
+
+    def of_training(self, X: Any, n_jobs: int | None) -> Neighborhoods | None:
+        """Find the neighbours of every sample X among the others; None if all are."""
+        own = np.arange(self.samples.shape[0])
+        if self.radius is not None:
+            near = self._within(self.samples, own, n_jobs)
+            if not near.counts.any():
+                found = self.add_nearest(near, n_jobs=n_jobs)
+                raise_no_neighbors(found.distances.min(), self.radius)
+            return near
+        if self.n_neighbors is None:
+            return None
+        if _is_transformer(self.index):
+            count = self.index.get_params().get("n_neighbors", self.n_neighbors)
+            if count <= self.n_neighbors:  # it may count the sample itself
+                self.index.set_params(n_neighbors=self.n_neighbors + 1)
+            graph = self.index.fit_transform(X)
+            return self._stored(graph, self.samples, own)
+        return self._nearest(self.samples, self.n_neighbors, own, n_jobs)
+
+    def of_queries(self, queries: Any, X: Any, n_jobs: int | None) -> Neighborhoods:
+        """Find the training samples near new ones; one at least."""
+        prepared = self.metric.prepare(queries)
+        if self.radius is not None:
+            near = self._within(prepared, None, n_jobs)
+            near = self.add_nearest(near, prepared, n_jobs=n_jobs)
+            warn_isolated_queries(near.nearest[1], self.radius)
+            return near
+        if _is_transformer(self.index):
+            return self._stored(self.index.transform(queries), prepared, None)
+        count = self.n_neighbors or self.samples.shape[0]
+        return self._nearest(prepared, count, None, n_jobs)
+
+    def between(
+        self, row: np.ndarray, column: np.ndarray, n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Return the distances of listed training samples."""
+        table = self.metric.table(self.samples, self.samples)
+
+        def measure(block: slice) -> np.ndarray:
+            return table.exact(row[block], column[block])
+
+        parts = map_blocks(measure, row.size, 0, n_jobs, step=max(1, row.size // 16))
+        return self.metric.length(np.concatenate([np.empty(0), *parts]))
+
+    def complete(
+        self, near: Neighborhoods, X: Any, n_jobs: int | None
+    ) -> Neighborhoods:
+        """Give training samples without a neighbour within the radius one."""
+        return self.add_nearest(near, n_jobs=n_jobs)
+
+    def nearest_of(
+        self, rows: np.ndarray, among: np.ndarray, n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Return which sample of `among` is nearest to each of `rows`, among them."""
+        few = replace(self, samples=self.samples[among])
+        own = np.searchsorted(among, rows)
+        return among[few._compare_all(self.samples[rows], 1, own, n_jobs).indices[:, 0]]
+
+    def add_nearest(
+        self, near: Neighborhoods, queries: Any = None, *, n_jobs: int | None = None
+    ) -> Neighborhoods:
+        """Give those who have no neighbour within the radius their nearest one.
+
+        `queries` are prepared; None is the training samples.
+        """
+        counts = near.counts
+        isolated = np.flatnonzero(counts == 0)
+        if not isolated.size:
+            return near
+        own = isolated if queries is None else None
+        asked = self.samples if queries is None else queries
+        found = self._compare_all(asked[isolated], 1, own, n_jobs)
+        assert near.pointer is not None
+        place = near.pointer[isolated]
+        return Neighborhoods(
+            np.insert(near.indices, place, found.indices[:, 0]),
+            np.insert(near.distances, place, found.distances[:, 0]),
+            pointer_of(np.maximum(counts, 1)),
+        )
+
+    def _within(
+        self, queries: Any, own: np.ndarray | None, n_jobs: int | None
+    ) -> Neighborhoods:
+        assert self.radius is not None
+        table = self.metric.table(queries, self.samples)
+        near = search_table_within(
+            table,
+            (queries.shape[0], self.samples.shape[0]),
+            min(self.metric.key(self.radius), np.finfo(float).max / 2),
+            self.radius,
+            own=own,
+            most=None if own is None else self.most,
+            n_jobs=n_jobs,
+        )
+        return replace(near, distances=self.metric.length(near.distances))
+
+    def _nearest(
+        self, queries: Any, count: int, own: np.ndarray | None, n_jobs: int | None
+    ) -> Neighborhoods:
+        if isinstance(self.metric, ChangedRows):
+            found = (
+                nearest_samples(queries, self.samples, count, self.index, None, n_jobs)
+                if own is None
+                else nearest_others(self.samples, count, self.index, n_jobs)
+            )
+            return Neighborhoods(found[0], self.metric.length(found[1] ** 2))
+        if isinstance(self.index, BallTree):
+            return self._by_tree(queries, count, own, n_jobs)
+        return self._compare_all(queries, count, own, n_jobs)
+
+    def _by_tree(
+        self, queries: Any, count: int, own: np.ndarray | None, n_jobs: int | None
+    ) -> Neighborhoods:
+        """Ask the tree for a few too many; compare with all where ties are left."""
+        wanted = min(count + SPARE + 1, self.samples.shape[0])
+        far, column = self.index.query(queries, wanted)
+        last = np.where(wanted == self.samples.shape[0], np.inf, far[:, -1])
+        order = np.argsort(column, axis=1)
+        column = np.take_along_axis(column, order, axis=1)
+        far = np.take_along_axis(far, order, axis=1)
+        if own is not None:
+            far[column == own[:, None]] = np.inf
+        indices, distances = first_of_each_row(column, far, count)
+        left = np.flatnonzero(~(beyond_ties(distances[:, -1]) < last))
+        if left.size:
+            ours = None if own is None else own[left]
+            rest = self._compare_all(queries[left], count, ours, n_jobs)
+            indices[left], distances[left] = rest.indices, rest.distances
+        return Neighborhoods(indices, distances)
+
+    def _compare_all(
+        self, queries: Any, count: int, own: np.ndarray | None, n_jobs: int | None
+    ) -> Neighborhoods:
+        table, n = self.metric.table(queries, self.samples), self.samples.shape[0]
+
+        def search(block: slice) -> tuple[np.ndarray, np.ndarray]:
+            ours = None if own is None else own[block]
+            candidates = near_in_table(table, block, ours, count)
+            return first_of_each_row(*candidates, count)
+
+        parts = map_blocks(search, queries.shape[0], ROW_BYTES * n, n_jobs)
+        indices, keys = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return Neighborhoods(indices, self.metric.length(keys))
+
+    def _stored(
+        self, graph: Any, queries: Any, own: np.ndarray | None
+    ) -> Neighborhoods:
+        """Keep the K nearest of the candidates that a transformer stored."""
+        stored = sp.csr_array(graph)
+        stored.sort_indices()
+        rows = stored.shape[0]
+        row = np.repeat(np.arange(rows), np.diff(stored.indptr))
+        column = stored.indices
+        if own is not None:
+            other = row != column
+            row, column = row[other], column[other]
+        counts, k = np.bincount(row, minlength=rows), self.n_neighbors or 1
+        if counts.min() < k:
+            raise ValueError(
+                f"neighbors_algorithm returned only {counts.min()} neighbours for "
+                f"sample {int(counts.argmin())}, but n_neighbors={k} are needed; raise "
+                "its n_neighbors or lower ours."
+            )
+        keys = self.metric.table(queries, self.samples).exact(row, column)
+        found = first_of_each_row(*in_rows(row, column, keys, rows), k)
+        return Neighborhoods(found[0], self.metric.length(found[1]))
+
+
+def open_metric_search(
+    metric: Metric,
+    algorithm: Any,
+    X: Any,
+    n_neighbors: int | None,
+    radius: float | None,
+    n_jobs: int | None,
+    *,
+    cells_for: int | None = None,
+    most: int | None = None,
+) -> MetricSearch:
+    """Choose the search of a fit and make it ready; as `open_search`.
+
+    Parameters
+    ----------
+    metric : Metric
+        What measures.
+    algorithm, X, n_neighbors, radius, n_jobs
+        As in `open_search`.
+    cells_for : int or None
+        For how many neighbours cells were built in the fit of a stored model.
+    most : int or None
+        Most neighbours within the radius, of all samples together.
+    """
+    samples: Any = metric.prepare(X)
+    index: Any = None
+    if cells_for is not None:
+        index = build_cells(samples, cells_for, n_jobs=n_jobs)
+    elif n_neighbors is not None and not isinstance(algorithm, str):
+        index = clone(algorithm)
+    elif n_neighbors is not None and isinstance(metric, ChangedRows):
+        index = choose_search(algorithm, samples, n_neighbors, n_jobs=n_jobs)
+        cells_for = n_neighbors if isinstance(index, Cells) else None
+    elif n_neighbors is not None and algorithm == "approximate":
+        index = _descent(metric, n_neighbors, n_jobs)
+    elif n_neighbors is not None and _has_tree(metric, samples):
+        assert isinstance(metric, NamedMetric)
+        index = BallTree(samples, metric=metric.name, **metric.params)
+    return MetricSearch(metric, samples, n_neighbors, radius, index, cells_for, most)
+
+
+def _is_transformer(index: Any) -> bool:
+    return hasattr(index, "fit_transform")
+
+
+def _has_tree(metric: Metric, samples: Any) -> bool:
+    """Say whether a tree is faster than comparing with all samples."""
+    return (
+        isinstance(metric, NamedMetric)
+        and metric.name in TREES
+        and samples.shape[1] <= FEW_FEATURES
+        and samples.dtype == np.float64
+    )
+
+
+def _descent(metric: Metric, n_neighbors: int, n_jobs: int | None) -> Any:
+    """Return PyNNDescent's approximate search for a metric."""
+    try:
+        from pynndescent import PyNNDescentTransformer
+    except ImportError as error:
+        raise ImportError(
+            "neighbors_algorithm='approximate' with this metric, or a sparse X, needs "
+            'PyNNDescent: pip install "patchfold[neighbors]". "exact" needs nothing.'
+        ) from error
+    assert not isinstance(metric, ChangedRows)
+    params = getattr(metric, "params", {})
+    return PyNNDescentTransformer(
+        n_neighbors=n_neighbors + 1,
+        metric=metric.name,
+        metric_kwds=params or None,
+        random_state=0,
+        n_jobs=n_jobs,
+    )
