@@ -68,6 +68,10 @@ class TestRecipe:
         P = reference.near_weights(X, k)
         np.testing.assert_allclose(near.toarray(), P, atol=1e-9)
         np.testing.assert_allclose(middle.toarray(), reference.middle_weights(X))
+        found = find_neighbors(X, k)
+        apart = attraction.near_pairs(found.indices, found.distances, 1.0)
+        P = reference.near_weights(X, k, even=0.5)
+        np.testing.assert_allclose(apart.toarray(), P, atol=1e-9)
 
     @pytest.mark.parametrize("separation", [0.0, 0.4, 1.0])
     @pytest.mark.parametrize("on_grid", [False, True])

@@ -30,13 +30,13 @@ def calibrated(squared, perplexity):
     return p / p.sum()
 
 
-def near_weights(X, k):
+def near_weights(X, k, even=0.75):
     """Return P (n, n)."""
     near, distances = neighbors(X, k)
     W = np.zeros((len(X), len(X)))
     for i in range(len(X)):
         p = calibrated(distances[i] ** 2, min(8, 0.9 * k))
-        W[i, near[i]] = 0.75 / k + 0.25 * p
+        W[i, near[i]] = even / k + (1 - even) * p
     return (W + W.T) / (W + W.T).sum()
 
 

@@ -283,7 +283,8 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         begin_stage("neighbours", STAGES)
         setting = self._open(X, y)
         begin_stage("edges", STAGES)
-        near = near_pairs(setting.links.indices, setting.links.lengths, self.n_jobs)
+        links = setting.links
+        near = near_pairs(links.indices, links.lengths, self.separation, self.n_jobs)
         attraction = unite(near, setting.middle)
         self.graph_ = graph_of(setting)
         begin_stage("coordinates", STAGES)
@@ -295,7 +296,7 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         if not found.converged:
             warn_of_the_limit(self.max_iter)
         self._order, self._Z = setting.order, found.Z
-        self._reach = placing.reach_of(setting.links.lengths)
+        self._reach = placing.reach_of(links.lengths)
         self._map = self._make_map(found.Y)
         return in_input_order(found.Y[:, : self.n_components], setting.order)
 

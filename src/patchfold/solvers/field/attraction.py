@@ -18,8 +18,9 @@ from ...backends.distances import squared_distances
 from ...backends.native.field import calibrate
 from ...backends.threads import map_blocks
 
-EVEN = 0.75
-"""Part of a sample's weight that its neighbours share alike."""
+EVEN, LESS_EVEN = 0.75, 0.25
+"""Part of a sample's weight that its neighbours share alike, and how much less of it
+at a separation of 1."""
 
 PERPLEXITY = 8.0
 """Effective neighbours of the other part; at most .9 K."""
@@ -91,7 +92,10 @@ def calibrated(
 
 
 def near_pairs(
-    indices: np.ndarray, lengths: np.ndarray, n_jobs: int | None = None
+    indices: np.ndarray,
+    lengths: np.ndarray,
+    separation: float = 0.0,
+    n_jobs: int | None = None,
 ) -> sp.csr_array:
     """Return P (n, n): symmetric weights of neighbours, of sum 1.
 
@@ -101,8 +105,13 @@ def near_pairs(
         Neighbours of each sample.
     lengths : array (n, K)
         Dissimilarity along each; infinite where a row has fewer.
+    separation : float
+        s in [0, 1], as in `Recipe`.
+    n_jobs : int or None
+        Number of threads.
     """
-    return weighted_pairs(indices, lengths, EVEN, PERPLEXITY, n_jobs)
+    even = EVEN - LESS_EVEN * separation
+    return weighted_pairs(indices, lengths, even, PERPLEXITY, n_jobs)
 
 
 @on_any_device
