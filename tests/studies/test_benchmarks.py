@@ -13,6 +13,7 @@ from patchfold.studies.reproduction.papers import PAPERS
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 SCRIPTS = {
+    "aarch64.py": r"\| PatchPosterior iris \| 0e\+00 \|",
     "cauchy_map_gpu.py": r"1,500 x 5: .* same bits: True, trustworthiness 0\.99",
     "cluster.py": r"\| 1 \| 400 \| 1 \|",
     "fuzz_calls.py": r"'finite': \d.* 0 failures",
@@ -33,6 +34,7 @@ SCRIPTS = {
     "robustness.py": r"1 sets: iris(.|\n)*\| ISOMAP-KL \| 0\.\d+ \| 0\.\d+ \| 0\.",
     "sanitize.py": r"the sanitized loops load",
     "stages.py": r"\| eigenvectors, filtered \| \d\.\d\d \| \d\.\d\d \|",
+    "targets.py": r"x86_64-linux-gnu.*: compiled",
     "versions.py": r"\| PatchPosterior iris \| 0e\+00 \|",
 }
 """What a toy run of each script prints."""

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.neighbors import BallTree
 
-from ..backends.ranking import first_of_each_row, in_rows
+from ..backends.distances import first_of_each_row, in_rows
 from ..backends.threads import map_blocks
 from ..records import Neighborhoods, pointer_of
 from .cell_building import build_cells

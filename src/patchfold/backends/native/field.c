@@ -8,7 +8,6 @@
 #include "loops.h"
 
 typedef float EightFloats __attribute__((vector_size(32), aligned(4)));
-typedef int32_t EightInts __attribute__((vector_size(32), aligned(4)));
 typedef int64_t FourLongs __attribute__((vector_size(32), aligned(8)));
 #define EIGHT 8
 
@@ -383,6 +382,16 @@ INLINE int has_row(const Edges *edges, Py_ssize_t i)
 #define MUCH (1 << 17) /* samples: more than the nearer caches hold */
 #define AHEAD 64       /* edges whose ends are asked for, if there are so many */
 
+/* Every other number of two vectors, from the first or from the second one. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define EVENS(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define ODDS(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#else
+typedef int32_t EightInts __attribute__((vector_size(32), aligned(4)));
+#define EVENS(a, b) __builtin_shuffle(a, b, (EightInts){0, 2, 4, 6, 8, 10, 12, 14})
+#define ODDS(a, b) __builtin_shuffle(a, b, (EightInts){1, 3, 5, 7, 9, 11, 13, 15})
+#endif
+
 INLINE int64_t pair_at(const float *y, uint32_t j)
 {
     int64_t pair;
@@ -395,7 +404,6 @@ INLINE int64_t pair_at(const float *y, uint32_t j)
 INLINE int pull_row(const Edges *edges, const float *y, Py_ssize_t i, float *pull,
                     int is_much)
 {
-    const EightInts even = {0, 2, 4, 6, 8, 10, 12, 14}, odd = {1, 3, 5, 7, 9, 11, 13, 15};
     EightFloats ax = {0}, ay = {0}, w;
     float x = y[2 * i], z = y[2 * i + 1];
     uint32_t n = (uint32_t)edges->n, rest[EIGHT];
@@ -422,8 +430,8 @@ INLINE int pull_row(const Edges *edges, const float *y, Py_ssize_t i, float *pul
                          pair_at(y, j[3])};
         FourLongs high = {pair_at(y, j[4]), pair_at(y, j[5]), pair_at(y, j[6]),
                           pair_at(y, j[7])};
-        EightFloats dx = x - __builtin_shuffle((EightFloats)low, (EightFloats)high, even);
-        EightFloats dy = z - __builtin_shuffle((EightFloats)low, (EightFloats)high, odd);
+        EightFloats dx = x - EVENS((EightFloats)low, (EightFloats)high);
+        EightFloats dy = z - ODDS((EightFloats)low, (EightFloats)high);
         EightFloats q = w / (1 + (dx * dx + dy * dy) * edges->inverse_alpha);
         ax += q * dx;
         ay += q * dy;

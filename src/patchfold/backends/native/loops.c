@@ -86,5 +86,9 @@ PyMODINIT_FUNC PyInit__loops(void)
     if (loops != NULL &&
         PyModule_AddStringConstant(loops, "INSTRUCTIONS", instructions()) < 0)
         Py_CLEAR(loops);
+#ifdef Py_GIL_DISABLED
+    if (loops != NULL)
+        PyUnstable_Module_SetGIL(loops, Py_MOD_GIL_NOT_USED);
+#endif
     return loops;
 }

@@ -4,7 +4,9 @@
 #define PATCHFOLD_LOOPS_H
 
 #define PY_SSIZE_T_CLEAN
+#ifndef Py_GIL_DISABLED /* setup.py defines it: such a Python has no stable ABI */
 #define Py_LIMITED_API 0x030B0000
+#endif
 #include <Python.h>
 
 #include <math.h>

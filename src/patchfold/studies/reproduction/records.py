@@ -8,9 +8,9 @@ nothing else.
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 import os
+import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -204,8 +204,8 @@ class RecordFile:
 
     def _take_lock(self, lock: IO[str]) -> None:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+            _lock(lock)
+        except (BlockingIOError, PermissionError) as error:
             raise ResultsLockedError(
                 f"another run is writing to {self.path.parent}; wait for it to end, "
                 "or give this one a folder of its own."
@@ -252,3 +252,15 @@ class RecordFile:
         for file in (self._file, self._lock):
             if file is not None:
                 file.close()
+
+
+def _lock(file: IO[str]) -> None:
+    """Lock a file until it is closed; BlockingIOError or PermissionError if it is."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
