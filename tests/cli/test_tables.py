@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 import patchfold as pf
 from patchfold.cli import app
-from patchfold.tables.embedding import place_table
+from patchfold.tables.embedding import load_pipeline, place_table
+from patchfold.tables.models.saving import ModelFileError
 
 
 @pytest.fixture(scope="session")
@@ -227,6 +228,136 @@ class TestDecisions:
         done = CliRunner().invoke(app, words, input=messy.read_bytes())
         assert done.exit_code == 0, done.output
         assert len(pd.read_csv(tmp_path / "e.csv")) == 50
+
+
+class TestNewRows:
+    @pytest.fixture
+    def fitted(self, tmp_path):
+        """Return a table, a model of it, and its coordinates."""
+        iris = load_iris(as_frame=True)
+        frame = iris.data.iloc[::2].set_axis(["a", "b", "c", "d"], axis=1)
+        rng = np.random.default_rng(0)
+        frame = frame.reset_index(drop=True).assign(
+            hue=rng.choice(["red", "blue"], 75),
+            ok=rng.choice(["yes", "no"], 75),
+            day=pd.date_range("2020-01-01", periods=75).strftime("%m/%d/%Y"),
+            name=[f"plant {i}" for i in range(75)],
+            kind=iris.target_names[iris.target[::2]],
+            count=range(75),
+        )
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        model, out = tmp_path / "m.skops", tmp_path / "e.csv"
+        done = run(
+            "embed",
+            tmp_path / "t.csv",
+            "--method=posterior",
+            "--target=kind",
+            "--id=name",
+            "--drop=count",
+            f"--model={model}",
+            f"--out={out}",
+        )
+        assert done.exit_code == 0, done.output
+        return frame, model, out
+
+    def place(self, frame, model, tmp_path, *words):
+        path, out = tmp_path / "new.csv", tmp_path / "n.csv"
+        frame.to_csv(path, index=False, sep=";", decimal=",")
+        done = run("embed", path, f"--from={model}", f"--out={out}", *words)
+        return done, out
+
+    def test_the_model_remembers_the_table(self, fitted, tmp_path):
+        frame, model, first = fitted
+        done, out = self.place(frame, model, tmp_path)
+        assert done.exit_code == 0, done.output
+        assert "warning" not in done.output
+        table, before = pd.read_csv(out), pd.read_csv(first)
+        assert list(table.columns) == list(before.columns)
+        assert table["name"].tolist() == frame["name"].tolist()
+        assert table["kind"].tolist() == frame["kind"].tolist()
+
+    def test_a_posterior_writes_the_class_and_the_probabilities(self, fitted, tmp_path):
+        frame, model, first = fitted
+        done, out = self.place(frame.drop(columns="kind"), model, tmp_path)
+        assert done.exit_code == 0, done.output
+        for table, least in ((pd.read_csv(first), 0.85), (pd.read_csv(out), 0.9)):
+            chances = table.filter(regex="^posterior_probability_")
+            names = chances.columns.str.removeprefix("posterior_probability_")
+            assert list(names) == ["setosa", "versicolor", "virginica"]
+            np.testing.assert_allclose(chances.sum(axis=1), 1)
+            likely = names[chances.to_numpy().argmax(axis=1)]
+            assert likely.tolist() == table["posterior_class"].tolist()
+            assert (table["posterior_class"] == frame["kind"]).mean() > least
+        pipeline, _ = load_pipeline(model)
+        placed = place_table(tmp_path / "new.csv", model)
+        np.testing.assert_allclose(
+            placed.frame.filter(like="probability"), chances, rtol=1e-9, atol=1e-12
+        )
+        assert pipeline["embedding"].posterior_.shape == (75, 3)
+
+    def test_what_is_new_is_counted_in_one_warning(self, fitted, tmp_path):
+        frame, model, _ = fitted
+        new = frame.iloc[:10].assign(note="x", ok="yes")
+        new.loc[0, "hue"] = "mauve"
+        new.loc[[1, 2], "a"] = np.nan
+        new.loc[[3, 4, 5], "b"] = 1e4
+        done, out = self.place(new, model, tmp_path)
+        assert done.exit_code == 0, done.output
+        assert "columns that the model does not know are ignored: note." in done.output
+        (told,) = [line for line in done.output.splitlines() if "10 new rows" in line]
+        assert "1 row has levels of 'hue' that the model has not seen" in told
+        assert "2 missing cells were filled" in told
+        assert "3 rows have values far outside the training range (b 3)" in told
+        assert "3 rows have no training sample near" in told
+        assert np.isfinite(pd.read_csv(out).iloc[:, -2:]).all(axis=None)
+
+    def test_dates_are_read_as_in_training(self, fitted, tmp_path):
+        """The new ones may have the month first, or the day: the model knows."""
+        frame, model, _ = fitted
+        few = frame[frame["day"].str[3:5].astype(int) <= 12].iloc[:5]
+        _, out = self.place(frame, model, tmp_path)
+        every = pd.read_csv(out).loc[few.index]
+        done, out = self.place(few, model, tmp_path)
+        assert done.exit_code == 0, done.output
+        found = pd.read_csv(out)
+        np.testing.assert_allclose(found.iloc[:, -2:], every.iloc[:, -2:], atol=1e-9)
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"a": "2020-01-01"}, "column 'a' must have numbers only. Got dates"),
+            ({"day": 5}, "column 'day' must have dates. Got '5'"),
+            ({"ok": "perhaps"}, "column 'ok' must have numbers only. Got perhaps"),
+        ],
+    )
+    def test_another_kind_of_column_is_refused(self, fitted, tmp_path, change, words):
+        frame, model, _ = fitted
+        done, out = self.place(frame.assign(**change), model, tmp_path)
+        assert done.exit_code == 2
+        assert words in done.output
+        assert not out.exists()
+        for refused in ("--drop", "--impute", "--keep", "--auto"):
+            assert refused not in done.output
+
+    def test_what_a_file_says_of_its_table_is_checked(self, fitted, tmp_path):
+        _, model, _ = fitted
+        pipeline, about = load_pipeline(model)
+        held = about["table"]
+        for change in (
+            {"numbers": held["numbers"][1:]},
+            {"numbers": [[0, 1, None]] * len(held["numbers"])},
+            {"numbers": 3},
+            {"words": [1]},
+            {"id": 5},
+            {"order": "dym"},
+            {"more": 1},
+        ):
+            kept = {k: about[k] for k in ("method", "title", "coordinates")}
+            pf.save_model(pipeline, model, **kept, table={**held, **change})
+            with pytest.raises(ModelFileError, match="is damaged: what it says of"):
+                load_pipeline(model)
+        pf.save_model(pipeline, model, **kept)  # as earlier versions wrote it
+        assert load_pipeline(model)[1]["method"] == "posterior"
 
 
 class TestCompare:

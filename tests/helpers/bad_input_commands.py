@@ -120,13 +120,13 @@ TABLES = [
         "NaN in a cell",
         _cell("NaN"),
         MISSING,
-        {"view": NO_COORDINATE, "view --data": WORKS, "reproduce": WORKS},
+        {"view": NO_COORDINATE, **_for(("embed --from", "view --data", "reproduce"))},
     ),
     Table(
         "an empty cell",
         _cell(None),
         MISSING,
-        {"view": NO_COORDINATE, "view --data": WORKS, "reproduce": WORKS},
+        {"view": NO_COORDINATE, **_for(("embed --from", "view --data", "reproduce"))},
     ),
     Table(
         "infinity in a cell",
@@ -185,6 +185,8 @@ TABLES = [
     Table(
         "dates",
         PLAIN.assign(b=[f"2026-01-{1 + i % 28:02d}" for i in range(N)]),
+        WORKS,
+        {"embed --from": NO_NUMBERS},
     ),
     Table(
         "a row counter",
@@ -201,7 +203,7 @@ TABLES = [
         ],
         ("3 things", "'index' counts", "--drop index --id name --impute median"),
         {
-            "embed --from": MISSING,
+            "embed --from": WORKS,
             "view": NO_COORDINATE,
             **_for(("view --data", "reproduce")),
         },
@@ -389,6 +391,8 @@ KINDS = [
     Table(
         "Parquet, dates",
         PLAIN.assign(b=pd.date_range("2026-01-01", periods=N)),
+        WORKS,
+        {"embed --from": NO_NUMBERS},
         ending=".parquet",
     ),
     Table(

@@ -509,8 +509,8 @@ class TestNewSamples:
         features, remarks = match_columns(new, encoder)
         assert not encoder.transform(features)[:, 1:].any()
         assert remarks == [
-            "column 'hue' has levels the model has not seen, which count as none of "
-            "the known ones: mauve."
+            "6 rows have levels of 'hue' that the model has not seen, which count as "
+            "none of the known ones (mauve)"
         ]
 
     @pytest.mark.parametrize(

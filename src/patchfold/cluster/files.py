@@ -24,8 +24,8 @@ from ..backends.files import remove_litter, write_bytes, write_text
 from ..backends.memory import BYTES_PER_EDGE
 from ..backends.version import __version__
 from ..exceptions import ClusterError
-from ..tables.columns import match_columns, require_columns
 from ..tables.embedding import load_pipeline
+from ..tables.matching import match_columns, require_columns
 from ..tables.parquet import Contents, Run, cut_rows, frame_of, look_at, read_runs
 from ..tables.reading import name_file
 from .placing import in_one_thread

@@ -1,9 +1,10 @@
 """Tables of numbers and words: read, turn into samples and classes, write."""
 
-from .columns import Columns, choose_columns, match_columns
+from .columns import Columns, choose_columns
 from .decisions import MissingValuesError, UndecidedColumnsError
 from .description import describe
 from .encoding import encode_classes, make_encoder
+from .matching import match_columns
 from .reading import Source, read_source, read_table
 from .writing import write_table
 

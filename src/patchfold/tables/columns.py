@@ -205,78 +205,6 @@ def _features(
     return pd.concat(parts, axis=1)[names]
 
 
-def match_columns(frame: pd.DataFrame, encoder: Any) -> tuple[pd.DataFrame, list[str]]:
-    """Take the columns a fitted encoder knows from a new table.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        New samples; other columns are ignored.
-    encoder : ColumnTransformer
-        As `make_encoder` makes it, fitted.
-
-    Returns
-    -------
-    features : pandas.DataFrame
-        What the encoder can transform.
-    remarks : list of str
-        Levels it has never seen, which become none of the known ones.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing, or holds what the encoder cannot take.
-    """
-    import pandas as pd
-
-    require_columns(encoder, frame.columns)
-    features, remarks, imputes = [], [], False
-    for kind, steps, columns in encoder.transformers_:
-        if kind == "remainder":
-            continue
-        imputes |= "impute" in steps.named_steps
-        names = _names_of(encoder, columns)
-        if kind == "numbers":
-            features.append(as_numbers(frame, names))
-            continue
-        texts = {}
-        for position, name in enumerate(names):
-            texts[name], levels = as_category(frame[name])
-            coder = steps.named_steps["encode"]
-            new = [word for word in levels if word not in coder.categories_[position]]
-            if not new:
-                continue
-            if coder.handle_unknown == "error":
-                raise ValueError(
-                    f"column {name!r} has levels the model has not seen: {listed(new)}."
-                )
-            remarks.append(
-                f"column {name!r} has levels the model has not seen, which count as "
-                f"none of the known ones: {listed(new)}."
-            )
-        features.append(pd.DataFrame(texts, index=frame.index, dtype=object))
-    table = pd.concat(features, axis=1)
-    if not imputes:
-        refuse_missing(table)
-    return table, remarks
-
-
-def _names_of(encoder: Any, columns: list[Any]) -> list[str]:
-    """Return names of columns: earlier models hold these, later ones positions."""
-    names = encoder.feature_names_in_
-    return [c if isinstance(c, str) else str(names[c]) for c in columns]
-
-
-def require_columns(encoder: Any, names: Iterable[str]) -> None:
-    """Raise ValueError if a table lacks columns that a fitted encoder knows."""
-    known = set(names)
-    absent = [name for name in encoder.feature_names_in_ if name not in known]
-    if absent:
-        raise ValueError(
-            f"the model was fitted with columns that are not here: {listed(absent)}."
-        )
-
-
 def as_category(column: pd.Series) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return a column as text, NaN where missing, and its levels.
 
@@ -300,14 +228,6 @@ def _cells(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
     cells = column.to_numpy(dtype=object)
     return cells, pd.isna(cells)
-
-
-def refuse_missing(features: pd.DataFrame) -> None:
-    """Raise an error that counts the missing cells of each column, if there are any."""
-    counts = features.isna().sum()
-    counts = counts[counts > 0]
-    if len(counts):
-        raise MissingValuesError([], {str(n): int(c) for n, c in counts.items()})
 
 
 def _check_names(

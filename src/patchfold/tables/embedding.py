@@ -25,7 +25,17 @@ from . import (
 )
 from .encoding import is_encoder, summarize_columns
 from .judging import rare_classes
+from .matching import KINDS, encoder_parts
 from .models.saving import ModelFileError, about_model, load_model
+from .newcomers import (
+    Memory,
+    class_columns,
+    far_rows,
+    name_strangers,
+    one_warning,
+    recall,
+    remember,
+)
 from .reading import ReadOptions
 
 if TYPE_CHECKING:
@@ -120,6 +130,7 @@ def embed_table(
     chosen = find_method(method)
     if chosen.name in OTHERS:
         raise ValueError(f"{chosen.title} is for `compare`; embed with one of ours.")
+    reading = reading or ReadOptions()
     read = read_source(source, reading, plain=(target, id))
     target = target or read.target
     if chosen.supervised and target is None:
@@ -154,12 +165,20 @@ def embed_table(
     stem = chosen.name.replace("-", "_")
     names = [f"{stem}_{k + 1}" for k in range(points.shape[1])]
     kept = [c for c in (columns.ids, columns.target) if c is not None]
+    known = classes[1] if labels is not None and classes is not None else []
+    memory = remember(columns, read, reading, known)
+    posterior = getattr(pipeline["embedding"], "posterior_", None)
     return Embedded(
-        frame=_joined(kept, points, names),
+        frame=_joined([*kept, *class_columns(posterior, memory, stem)], points, names),
         coordinates=names,
         classes=classes,
         pipeline=pipeline,
-        about={"method": chosen.name, "title": chosen.title, "coordinates": names},
+        about={
+            "method": chosen.name,
+            "title": chosen.title,
+            "coordinates": names,
+            "table": memory.note(),
+        },
         encoded=summarize_columns(columns, categories=categories, scale=scale),
         seconds=seconds,
         remarks=[
@@ -219,22 +238,33 @@ def place_table(
     Embedded
     """
     pipeline, about = load_pipeline(model)
+    memory = model_memory(pipeline, about)
+    estimator = pipeline["embedding"]
     if not backend.is_numpy:
-        name, last = pipeline.steps[-1]
-        pipeline.steps[-1] = name, backend.copy_model(last)
-    read = read_source(source, reading, plain=(target, id))
+        pipeline.steps[-1] = "embedding", backend.copy_model(estimator)
+    roles = (id or memory.id, target or memory.target)
+    reading = memory.complete(reading or ReadOptions())
+    read = read_source(source, reading, plain=roles)
     for name in filter(None, (id, target)):
         if name not in read.frame.columns:
             raise ValueError(f"there is no column {name!r} in {read.name}.")
-    features, remarks = match_columns(read.frame, pipeline["columns"])
+    known = memory if "table" in about else None
+    features, remarks = match_columns(read.frame, pipeline["columns"], known)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         start = time.perf_counter()
         points = _place(pipeline, features, progress)
         seconds = time.perf_counter() - start
-    remarks += dict.fromkeys(str(w.message) for w in caught)
+        samples = pipeline["columns"].transform(features)
+        remarks += far_rows(samples, estimator)
+        posterior = None
+        if memory.classes and hasattr(estimator, "predict_proba"):
+            posterior = pipeline["embedding"].predict_proba(samples)
     names = list(about["coordinates"])
-    kept = [read.frame[name] for name in (id, target) if name]
+    there = [name for name in roles if name and name in read.frame.columns]
+    kept = [read.frame[name] for name in there]
+    kept += class_columns(posterior, memory, about["method"].replace("-", "_"))
+    target = roles[1] if roles[1] in there else None
     return Embedded(
         frame=_joined(kept, points, names),
         coordinates=names,
@@ -243,7 +273,12 @@ def place_table(
         about=about,
         encoded="columns as in the model",
         seconds=seconds,
-        remarks=remarks,
+        remarks=[
+            *read.remarks,
+            *name_strangers(read.frame, pipeline["columns"], memory),
+            *one_warning(len(read.frame), remarks),
+            *dict.fromkeys(str(w.message) for w in caught),
+        ],
     )
 
 
@@ -278,7 +313,20 @@ def load_pipeline(model: Any) -> tuple[Pipeline, dict[str, Any]]:
     pipeline = load_model(model)
     if not _is_embedding(pipeline, about):
         raise ModelFileError(f"{model} says it is a pipeline of `embed`, but is none.")
+    try:
+        model_memory(pipeline, about)
+    except ValueError as error:
+        raise ModelFileError(f"{model} is damaged: {error}.") from None
     return pipeline, about
+
+
+def model_memory(pipeline: Pipeline, about: dict[str, Any]) -> Memory:
+    """Return what a pipeline knows of its training table; older files know nothing."""
+    if "table" not in about:
+        return Memory()
+    parts = encoder_parts(pipeline["columns"])
+    held = [parts[kind][1] if kind in parts else [] for kind in KINDS]
+    return recall(about["table"], *held)
 
 
 def _is_embedding(pipeline: Any, about: dict[str, Any]) -> bool:

@@ -298,6 +298,23 @@ def _flags(texts: pd.Series) -> pd.Series | None:
     return None
 
 
+def as_flags(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Return a table in which words of truth values are such, even one of them alone.
+
+    Other columns of words stay as they are.
+    """
+    yes, no = (set(words) for words in zip(*TRUE_FALSE, strict=True))
+    changed = {}
+    for name, kind in frame[names].dtypes.items():
+        if isinstance(kind, np.dtype) and kind.kind in "biufM":
+            continue
+        lower = frame[name].astype(object).dropna().astype(str).str.lower()
+        if len(lower) and set(lower) <= yes | no and kind.kind != "b":
+            values = lower.isin(yes).astype(float)
+            changed[name] = values.reindex(frame.index)
+    return frame.assign(**changed) if changed else frame
+
+
 def _as_numbers(texts: pd.Series, customs: Customs, name: str) -> _Trial | None:
     import pandas as pd
 

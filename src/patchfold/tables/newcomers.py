@@ -1,0 +1,262 @@
+"""New rows for a saved pipeline: what it remembers of its table, and what is new."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..neighbors.choice import find_query_neighbors
+from .naming import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .columns import Columns
+    from .reading import ReadOptions, Source
+
+BEYOND = 0.5
+"""A value is far outside where it is beyond the training range by this part of it."""
+
+APART = 2.0
+"""A row is far away where its nearest training sample is this many times farther than
+any training sample is from its own nearest one."""
+
+MOST_PAIRS = 10**9
+"""Pairs of new and training samples that are compared to tell which rows are far."""
+
+_TRAINING = ("_fitted.links.X", "_train_X", "_model.scores._X")
+"""Where estimators keep the training samples."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a saved pipeline knows of the table it was fitted on.
+
+    Attributes
+    ----------
+    id, target : str or None
+        The columns of the names of samples and of the classes.
+    ignored : tuple of str
+        Columns that were left out.
+    dates : tuple of str
+        Columns of dates.
+    numbers : tuple of (float, float, float)
+        Least and greatest value and median of each number, in the encoder's order.
+    words : tuple of str
+        Most frequent level of each category, in the encoder's order.
+    order, decimal : str or None
+        Order of day, month and year, and decimal mark.
+    missing : tuple of str
+        Words for a missing cell.
+    classes : tuple of str
+        Names of the classes that the estimator was fitted on.
+    """
+
+    id: str | None = None
+    target: str | None = None
+    ignored: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    numbers: tuple[tuple[float, float, float], ...] = ()
+    words: tuple[str, ...] = ()
+    order: str | None = None
+    decimal: str | None = None
+    missing: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    def note(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return asdict(self)
+
+    def complete(self, options: ReadOptions) -> ReadOptions:
+        """Return what is known of a file with what is remembered."""
+        return replace(
+            options,
+            decimal=options.decimal or self.decimal,
+            dates=options.dates or self.order,
+            missing=options.missing or self.missing,
+        )
+
+
+def remember(
+    columns: Columns, read: Source, options: ReadOptions, classes: Sequence[str] = ()
+) -> Memory:
+    """Return what a pipeline must know of its table to take other ones."""
+    features = columns.features
+    values = features[list(columns.numbers)].to_numpy(dtype=np.float64)
+    ranges = np.empty((values.shape[1], 3))
+    if values.size:
+        ranges[:, 0] = np.fmin.reduce(values)
+        ranges[:, 1] = np.fmax.reduce(values)
+        ranges[:, 2] = np.nanmedian(values, axis=0)
+    orders = {
+        {"day": "dmy", "month": "mdy"}.get(note.removeprefix("dates: ").split(",")[0])
+        for note in read.notes.values()
+        if note.startswith("dates: ")
+    } - {None}
+    return Memory(
+        id=None if columns.ids is None else str(columns.ids.name),
+        target=None if columns.target is None else str(columns.target.name),
+        ignored=tuple(columns.left_out),
+        dates=columns.dates,
+        numbers=tuple(map(tuple, ranges.tolist())),
+        words=tuple(str(features[name].mode()[0]) for name in columns.categories),
+        order=options.dates or (orders.pop() if len(orders) == 1 else None),
+        decimal=options.decimal,
+        missing=options.missing,
+        classes=tuple(classes),
+    )
+
+
+def recall(note: Any, numbers: Sequence[str], words: Sequence[str]) -> Memory:
+    """Return what a file remembers, checked; raise ValueError if it is nonsense.
+
+    Parameters
+    ----------
+    note : dict
+        As `Memory.note` returned it, from a file.
+    numbers, words : sequence of str
+        Columns of the encoder.
+    """
+    if not isinstance(note, Mapping) or set(note) != set(Memory.__dataclass_fields__):
+        raise ValueError("what it says of its table is not complete")
+    single = [note[name] for name in ("id", "target", "order", "decimal")]
+    lists = {n: note[n] for n in ("ignored", "dates", "words", "missing", "classes")}
+    if not all(value is None or type(value) is str for value in single):
+        raise ValueError("what it says of its table are no names")
+    for value in lists.values():
+        if type(value) is not list or not all(type(word) is str for word in value):
+            raise ValueError("what it says of its table are no lists of names")
+    ranges = note["numbers"]
+    right = type(ranges) is list and all(
+        type(row) is list
+        and len(row) == 3
+        and all(type(cell) in (int, float) and math.isfinite(cell) for cell in row)
+        for row in ranges
+    )
+    if not right or (len(ranges), len(lists["words"])) != (len(numbers), len(words)):
+        raise ValueError("what it says of its table does not fit its columns")
+    orders, marks = (None, "dmy", "mdy", "ymd"), (None, ".", ",")
+    if note["order"] not in orders or note["decimal"] not in marks:
+        raise ValueError("what it says of dates and numbers is not known")
+    made: dict[str, Any] = {name: tuple(value) for name, value in lists.items()}
+    made["numbers"] = tuple(map(tuple, ranges))
+    return Memory(**{**note, **made})
+
+
+def fill_gaps(
+    features: pd.DataFrame, memory: Memory, numbers: list[str], words: list[str]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Fill missing cells with what was usual in training, and count them."""
+    counts = features.isna().sum()
+    counts = counts[counts > 0]
+    if counts.empty:
+        return features, []
+    usual: dict[str, Any] = dict(
+        zip(numbers, (row[2] for row in memory.numbers), strict=True)
+    )
+    usual |= dict(zip(words, memory.words, strict=True))
+    filled = features.fillna({name: usual[name] for name in counts.index})
+    found = listed([f"{name} {count}" for name, count in counts.items()])
+    many = (
+        f"{counts.sum()} missing cells were" if counts.sum() > 1 else "a missing cell"
+    )
+    many += "" if counts.sum() > 1 else " was"
+    return filled, [f"{many} filled with the training table's median or mode ({found})"]
+
+
+def far_values(features: pd.DataFrame, memory: Memory, numbers: list[str]) -> list[str]:
+    """Count rows with values far outside the training range, by column."""
+    if not numbers:
+        return []
+    values = features[numbers].to_numpy(dtype=np.float64)
+    least, greatest, _ = np.array(memory.numbers).T
+    room = BEYOND * (greatest - least)
+    beyond = (values < least - room) | (values > greatest + room)
+    counts = beyond.sum(axis=0)
+    if not counts.any():
+        return []
+    found = [f"{numbers[k]} {counts[k]}" for k in np.flatnonzero(counts)]
+    rows = int(beyond.any(axis=1).sum())
+    return [f"{_rows(rows)} values far outside the training range ({listed(found)})"]
+
+
+def far_rows(samples: np.ndarray, estimator: Any) -> list[str]:
+    """Count rows that are far from every training sample.
+
+    Estimators that do not keep the training samples (PatchProjection) cannot tell.
+    """
+    training = training_samples(estimator)
+    if training is None or len(training) < 3:
+        return []
+    some = _evenly(len(training), MOST_PAIRS // 10 // len(training))
+    search = find_query_neighbors(training[some], training, 1, own=some)
+    limit = APART * float(search.distances.max())
+    rows = _evenly(len(samples), MOST_PAIRS // len(training))
+    nearest = find_query_neighbors(samples[rows], training, 1).distances
+    far = int((nearest > limit).sum())
+    if not far:
+        return []
+    part = f" ({len(rows):,} were looked at)" if len(rows) < len(samples) else ""
+    return [
+        f"{_rows(far)} no training sample near{part}: the nearest is more than "
+        f"{APART:g} times as far as any training sample's nearest other one"
+    ]
+
+
+def _evenly(n: int, most: int) -> np.ndarray:
+    """Return at most so many of n positions, evenly spaced."""
+    return np.unique(np.linspace(0, n - 1, min(n, max(most, 1000))).astype(int))
+
+
+def training_samples(estimator: Any) -> np.ndarray | None:
+    """Return the training samples of an estimator; None where it does not keep them."""
+    for path in _TRAINING:
+        try:
+            found = attrgetter(path)(estimator)
+        except AttributeError:
+            continue
+        if isinstance(found, np.ndarray) and found.ndim == 2:
+            return found
+    return None
+
+
+def one_warning(n_rows: int, remarks: Iterable[str]) -> list[str]:
+    """Join what is said of new rows."""
+    said = list(remarks)
+    return [f"of {n_rows:,} new rows: {'; '.join(said)}."] if said else []
+
+
+def name_strangers(frame: pd.DataFrame, encoder: Any, memory: Memory) -> list[str]:
+    """Name columns that the model does not know, and an id that is not here."""
+    known = {*encoder.feature_names_in_, *memory.ignored, memory.id, memory.target}
+    others = [name for name in frame.columns if name not in known]
+    said = []
+    if others:
+        said.append(
+            f"columns that the model does not know are ignored: {listed(others)}."
+        )
+    if memory.id is not None and memory.id not in frame.columns:
+        said.append(f"there is no column {memory.id!r}, which named the samples.")
+    return said
+
+
+def class_columns(posterior: Any, memory: Memory, stem: str) -> list[pd.Series]:
+    """Return the predicted class and the probability of each, as columns."""
+    import pandas as pd
+
+    if posterior is None or len(memory.classes) != posterior.shape[1]:
+        return []
+    found = np.array(memory.classes, dtype=object)[np.argmax(posterior, axis=1)]
+    columns = [pd.Series(found, name=f"{stem}_class")]
+    for k, name in enumerate(memory.classes):
+        columns.append(pd.Series(posterior[:, k], name=f"{stem}_probability_{name}"))
+    return columns
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} rows have" if count > 1 else "1 row has"
