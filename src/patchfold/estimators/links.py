@@ -30,7 +30,7 @@ from ..graph.precomputed import keep_nearest, links_from_matrix
 from ..neighbors.cell_search import Cells, near_each_other
 from ..neighbors.metric_search import MetricSearch
 from ..neighbors.radius import expected_count
-from ..neighbors.search import NeighborSearch, RadiusSearch, order_by_cell
+from ..neighbors.search import NeighborSearch, RadiusSearch
 from ..neighbors.sparse_metric import row_keys
 from ..patches.fitting import CentersOnly, PatchFitter, is_wide, mean_variance
 from ..patches.space import find_span
@@ -311,7 +311,9 @@ def link_samples(
     if isinstance(search, MetricSearch) and isinstance(fitter, CentersOnly):
         store = MeasuredSamples(search, fitter)
     elif held:
-        order = order_by_cell(search, np.arange(X.shape[0]))
+        order = None
+        if search.cells is not None:
+            order = near_each_other(search.cells, np.arange(X.shape[0]))
         store = hold_patches(settings.dissimilarity, fitter, near, order, n_jobs)
     else:
         store = defer_patches(settings.dissimilarity, fitter, near)

@@ -14,8 +14,8 @@ import numpy as np
 from ..backends.arrays import Array
 from ..records import Neighborhoods
 from .cell_building import build_cells
-from .cell_search import Cells, near_each_other
-from .choice import choose_search, find_neighbors, find_query_neighbors
+from .cell_search import Cells
+from .choice import choose_search, nearest_others, nearest_samples
 from .metric import Metric
 from .metric_search import MetricSearch, open_metric_search
 from .radius import (
@@ -54,12 +54,13 @@ class NearestSearch:
         """Find the neighbours of every sample among the others; None if all are."""
         if self.n_neighbors is None:
             return None
-        return find_neighbors(X, self.n_neighbors, algorithm=self.index, n_jobs=n_jobs)
+        return Neighborhoods(*nearest_others(X, self.n_neighbors, self.index, n_jobs))
 
     def of_queries(self, queries: Array, X: Array, n_jobs: int | None) -> Neighborhoods:
         """Find the samples near new ones."""
         count = self.n_neighbors or X.shape[0]
-        return find_query_neighbors(queries, X, count, search=self.index, n_jobs=n_jobs)
+        found = nearest_samples(queries, X, count, self.index, None, n_jobs)
+        return Neighborhoods(*found)
 
     @property
     def cells(self) -> Cells | None:
@@ -173,8 +174,3 @@ def reopen_search(
         return open_search(algorithm, X, n_neighbors, radius, n_jobs)
     index = None if cells_for is None else build_cells(X, cells_for, n_jobs=n_jobs)
     return NearestSearch(n_neighbors, index, cells_for)
-
-
-def order_by_cell(search: NeighborSearch, samples: np.ndarray) -> np.ndarray | None:
-    """Return an order of samples that goes cell by cell; None without cells."""
-    return None if search.cells is None else near_each_other(search.cells, samples)
