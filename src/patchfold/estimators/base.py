@@ -35,10 +35,29 @@ from .stored.embedding import StoredEmbedding
 from .stored.rules import in_double_precision
 
 
+class EmbeddingMixin(TransformerMixin):
+    """`fit_transform` that returns the coordinates that `fit` has found."""
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Embed the samples of X and return their coordinates.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        embedding : array (n_samples, n_components)
+            `embedding_`.
+        """
+        return self.fit(X, y).embedding_
+
+
 class PatchEmbedding(
     StoredEmbedding,
     ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
+    EmbeddingMixin,
     BaseEstimator,
 ):
     """Neighbours, patches, dissimilarity; subclasses add the embedding."""
@@ -128,21 +147,6 @@ class PatchEmbedding(
             n_jobs=self.n_jobs,
         )
         return joined, pieces[0]
-
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Embed the samples of X and return their coordinates.
-
-        Parameters
-        ----------
-        X, y
-            As in `fit`.
-
-        Returns
-        -------
-        embedding : array (n_samples, n_components)
-            `embedding_`.
-        """
-        return self.fit(X, y).embedding_
 
     def transform(self, X: Any) -> Array:
         """Place new samples in the embedding. No label of a new sample is ever used.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.base import ClassNamePrefixFeaturesOutMixin as PrefixedNames
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -34,7 +34,7 @@ from ..validation import (
     as_sparse_as,
     check_parameters,
 )
-from .base import check_placed
+from .base import EmbeddingMixin, check_placed
 from .map_input import (
     check_map_parameters,
     dense_for_labels,
@@ -55,7 +55,7 @@ STAGES = ("neighbours", "edges", "coordinates")
 """What a fit does, in this order; progress is reported by these names."""
 
 
-class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
+class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
     """A picture of samples in which neighbours stay together.
 
     It combines known ideas: the objective of t-SNE [1]_, whose kernel is that of Cauchy
@@ -299,21 +299,6 @@ class CauchyMap(StoredMap, PrefixedNames, TransformerMixin, BaseEstimator):
         self._reach = placing.reach_of(links.lengths)
         self._map = self._make_map(found.Y)
         return in_input_order(found.Y[:, : self.n_components], setting.order)
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Draw the map of the samples of X and return their coordinates.
-
-        Parameters
-        ----------
-        X, y
-            As in `fit`.
-
-        Returns
-        -------
-        embedding : array (n_samples, n_components)
-            `embedding_`.
-        """
-        return self.fit(X, y).embedding_
 
     def transform(self, X: Any) -> Any:
         """Place new samples in the map, each on its own.

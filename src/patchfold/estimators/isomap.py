@@ -385,17 +385,10 @@ class PatchIsomap(PatchEmbedding):
     def _require_memory(self, edges: EdgeList) -> None:
         n = edges.pairs.n_samples
         if self.landmarks_ is None:
-            require_memory(
-                1.5 * 8 * n * n,
-                f"the geodesics between all pairs of {n} samples",
-                "Set n_landmarks='auto', or to a smaller number.",
-                like=edges.length,
-            )
+            size, what = 1.5 * 8 * n * n, f"between all pairs of {n} samples"
+            remedy = "Set n_landmarks='auto', or to a smaller number."
         else:
             count = self.landmarks_.shape[0]
-            require_memory(
-                4 * 8 * n * count,
-                f"the geodesics from {count} landmarks to {n} samples",
-                "Lower n_landmarks.",
-                like=edges.length,
-            )
+            size, what = 4 * 8 * n * count, f"from {count} landmarks to {n} samples"
+            remedy = "Lower n_landmarks."
+        require_memory(size, f"the geodesics {what}", remedy, like=edges.length)

@@ -1,4 +1,4 @@
-"""Training samples, or a matrix of dissimilarities -> what links new samples to them.
+"""Training samples -> what links new samples to them.
 
 It is made in a fit, and again when a model is loaded.
 """
@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.arrays import Array
-from ..backends.backend import NUMPY, Backend, backend_for, on_any_device
+from ..backends.backend import Backend, backend_for, on_any_device
 from ..backends.memory import BYTES_PER_EDGE, require_memory
 from ..backends.threads import map_blocks
 from ..dissimilarity.patch_sizes import sizes_by_curvature, tangent_turning
@@ -26,7 +26,7 @@ from ..dissimilarity.store import (
     hold_patches,
 )
 from ..dissimilarity.table import Dissimilarity, describe_patches, get_dissimilarity
-from ..graph.precomputed import keep_nearest, links_from_matrix
+from ..graph.precomputed import MatrixLinks
 from ..neighbors.cell_search import Cells, near_each_other
 from ..neighbors.metric_search import MetricSearch
 from ..neighbors.radius import expected_count
@@ -86,41 +86,6 @@ def settings_of(estimator: Any) -> PatchSettings:
     """Return the parameters of an estimator that its patches depend on."""
     names = PatchSettings.__dataclass_fields__
     return PatchSettings(*attrgetter(*names)(estimator))
-
-
-@dataclass(frozen=True)
-class MatrixLinks:
-    """Links new samples by their dissimilarities to the training samples."""
-
-    n_neighbors: int | None
-    radius: float | None
-    nearest_only: bool = False
-    patch_sizes = cells = None
-    backend = NUMPY
-
-    def accept(self, D: Any) -> Any:
-        """Return dissimilarities as they are."""
-        return D
-
-    def near(self, D: Any, n_jobs: int | None) -> Links:
-        """Read the nearest training samples of each new one."""
-        if self.nearest_only:
-            D = keep_nearest(D, self.n_neighbors, self.radius, training=False)
-        return links_from_matrix(D, self.n_neighbors, self.radius)
-
-    def known(self, links: Links) -> np.ndarray:
-        """Say (q,) which new samples are training samples: at distance 0."""
-        return (links.lengths == 0).any(axis=1)
-
-    def settle(self, links: Links, embedding: np.ndarray) -> np.ndarray:
-        """Place training samples at the mean of those at distance 0."""
-        same = links.lengths == 0
-        shares = same / same.sum(axis=1, keepdims=True)
-        return np.einsum("qk,qkd->qd", shares, embedding[links.indices])
-
-    def link(self, D: Any, links: Links, n_jobs: int | None) -> Links:
-        """Return the links: dissimilarities are lengths."""
-        return links
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from ..graph.labels import (
     remove_edges_between,
 )
 from ..graph.precomputed import (
+    MatrixLinks,
     check_dissimilarities,
     edges_along,
     edges_from_matrix,
@@ -36,7 +37,6 @@ from ..records import EdgeList, EdgeValues, Neighborhoods, Pairs
 from ..validation import check_magnitude, check_parameters, without_zeros
 from .frames import check_table
 from .links import (
-    MatrixLinks,
     PatchSettings,
     SampleLinks,
     link_samples,

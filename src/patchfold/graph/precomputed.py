@@ -6,11 +6,13 @@ Dense: every row's `n_neighbors` smallest entries are its neighbours, or those u
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ..backends.backend import NUMPY
 from ..neighbors.radius import raise_no_neighbors, warn_isolated_queries
 from ..records import EdgeList, Links, Pairs
 from ..validation import LARGEST
@@ -201,3 +203,38 @@ def _links_from_sparse(D: sp.csr_array) -> Links:
     indices, lengths = np.zeros(shape, dtype=np.int64), np.full(shape, np.inf)
     indices[row, place], lengths[row, place] = D.indices, D.data
     return Links(indices, lengths)
+
+
+@dataclass(frozen=True)
+class MatrixLinks:
+    """Links new samples by their dissimilarities to the training samples."""
+
+    n_neighbors: int | None
+    radius: float | None
+    nearest_only: bool = False
+    patch_sizes = cells = None
+    backend = NUMPY
+
+    def accept(self, D: Any) -> Any:
+        """Return dissimilarities as they are."""
+        return D
+
+    def near(self, D: Any, n_jobs: int | None) -> Links:
+        """Read the nearest training samples of each new one."""
+        if self.nearest_only:
+            D = keep_nearest(D, self.n_neighbors, self.radius, training=False)
+        return links_from_matrix(D, self.n_neighbors, self.radius)
+
+    def known(self, links: Links) -> np.ndarray:
+        """Say (q,) which new samples are training samples: at distance 0."""
+        return (links.lengths == 0).any(axis=1)
+
+    def settle(self, links: Links, embedding: np.ndarray) -> np.ndarray:
+        """Place training samples at the mean of those at distance 0."""
+        same = links.lengths == 0
+        shares = same / same.sum(axis=1, keepdims=True)
+        return np.einsum("qk,qkd->qd", shares, embedding[links.indices])
+
+    def link(self, D: Any, links: Links, n_jobs: int | None) -> Links:
+        """Return the links: dissimilarities are lengths."""
+        return links

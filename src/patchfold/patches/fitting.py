@@ -364,12 +364,11 @@ def _assemble(
 def warn_if_degenerate(total: Array, n_points: int) -> None:
     """Warn of patches of `n_points` points whose spread is nothing."""
     xp = array_namespace(total)
-    count = int(xp.sum(xp.astype(total <= 0, xp.int64)))
+    n, count = total.shape[0], int(xp.sum(xp.astype(total <= 0, xp.int64)))
     if count:
         warn(
-            f"{count} of {total.shape[0]} patches consist of {n_points} identical "
-            "points, so they have a place but no shape; their covariance is the ridge "
-            "alone. "
+            f"{count} of {n} patches consist of {n_points} identical points, "
+            "so they have a place but no shape; their covariance is the ridge alone. "
             "Raise n_neighbors above the number of duplicates, or drop duplicates.",
             DegeneratePatchWarning,
         )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ...graph.labels import get_label_rule
+from ...graph.precomputed import MatrixLinks
 from ...neighbors.choice import pays_for_cells, resolve_n_neighbors
 from ...neighbors.search import reopen_search
 from ...validation import check_magnitude
 from ..links import (
     Fitted,
-    MatrixLinks,
     SampleLinks,
     Solution,
     link_samples,
