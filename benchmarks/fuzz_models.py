@@ -93,6 +93,9 @@ def models() -> dict[str, bytes]:
         "map": pf.CauchyMap().fit(X),
         "projection": pf.PatchProjection(n_neighbors=6).fit(X),
         "posterior": pf.PatchPosterior(n_landmarks=9).fit(X, y),
+        "posterior gaps": pf.PatchPosterior(n_landmarks=9).fit(
+            np.where(samples(4) > 1, np.nan, X), y, sample_weight=1 + y
+        ),
         "cells": pf.elap(n_neighbors=2, neighbors_algorithm="approximate").fit(
             samples(1, 700)
         ),

@@ -6,6 +6,8 @@ other one becomes numbers by a `TableEncoder`, which the estimator keeps as `enc
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,25 +81,29 @@ def has_mixed_columns(X: Any) -> bool:
     kind = table_kind(X)
     if kind is None:
         return False
-    if kind == "arrow":
-        pairs = [(str(field.type), X.column(j)) for j, field in enumerate(X.schema)]
-        return not all(_is_plain(name, column) for name, column in pairs)
-    columns = (X.iloc[:, j] for j in range(X.shape[1])) if kind == "pandas" else X
-    dtypes = X.dtypes
-    return not all(_is_plain(str(d), c) for d, c in zip(dtypes, columns, strict=True))
+    column = {
+        "pandas": lambda place: X.iloc[:, place],
+        "polars": lambda place: X[:, place],
+        "arrow": lambda place: X.column(place),
+    }[kind]
+    dtypes = [field.type for field in X.schema] if kind == "arrow" else X.dtypes
+    return not all(
+        _is_plain(str(dtype), partial(column, place))
+        for place, dtype in enumerate(dtypes)
+    )
 
 
 _PLAIN = ("float", "int", "uint", "bool", "double", "halffloat", "decimal", "sparse")
 
 
-def _is_plain(dtype: str, column: Any) -> bool:
+def _is_plain(dtype: str, column: Callable[[], Any]) -> bool:
     """Say whether a column holds numbers, by the name of its type."""
     if dtype.lower().startswith(_PLAIN):
         return True
     if dtype.lower() != "object":
         return False
     try:
-        read = read_objects("", list(column), text=False)
+        read = read_objects("", list(column()), text=False)
     except TypeError:
         return True  # scikit-learn has its own words for such objects
     return read.kind not in ("category", "date", "duration")
