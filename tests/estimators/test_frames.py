@@ -74,7 +74,7 @@ def test_new_samples_under_other_names_are_refused(package, change):
 
 
 def make_mixed(package, gaps=True):
-    frame = make_frame("pandas")
+    frame = make_frame("pandas", X.copy())  # some versions of pandas share memory
     frame["kind"] = np.array(["long", "short", "round"])[np.arange(len(X)) % 3]
     frame["day"] = pd.date_range("2026-01-01", periods=len(X))
     if gaps:
