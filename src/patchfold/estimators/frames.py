@@ -11,10 +11,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from ..backends.progress import note
+from ..backends.structure import check_structure
 from ..validation import check_samples
 from .encoding.reading import read_objects, table_kind
 from .parameters import is_precomputed
@@ -61,7 +63,12 @@ def check_table(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> Any:
 
 
 def as_numbers(X: Any) -> Any:
-    """Return a data frame of mixed columns as numbers, anything else as it is."""
+    """Return a data frame of mixed columns as numbers, anything else as it is.
+
+    Arrays of a sparse matrix that do not belong together are a ValueError.
+    """
+    if sp.issparse(X):
+        check_structure(X)
     return TableEncoder().fit_transform(X) if has_mixed_columns(X) else X
 
 
