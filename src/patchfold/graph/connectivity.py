@@ -21,6 +21,7 @@ from ..exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from ..neighbors.metric_search import MetricSearch
 from ..neighbors.radius import name_rows
 from ..records import Pairs
+from .facing import MOST_GROUPS, closest_of_facing, facing_samples
 from .weights import Components, pairs_from_directed
 
 
@@ -47,7 +48,8 @@ def closed_components(pairs: Pairs) -> Components:
 
 
 EXACT = 20_000
-"""Up to this many samples all pairs are compared to join groups."""
+"""Pairs of up to this many samples are all compared to join groups; of more samples,
+if no more pairs face each other (`facing.py`)."""
 
 N_STARTS, N_TURNS = 8, 6
 """Beyond, from so many samples of a group, twice, and so many times back and forth."""
@@ -63,7 +65,8 @@ def closest_pairs(
 ) -> tuple[Array, Array]:
     """Find the closest two samples of every pair of groups; nearly, of many samples.
 
-    Beyond `EXACT` samples not all pairs are compared: see `_nearly_closest`.
+    Beyond `EXACT` samples not all pairs are compared. Groups that are apart still have
+    their closest pairs (`facing.py`); for others see `_nearly_closest`.
 
     Parameters
     ----------
@@ -151,11 +154,26 @@ def measure_candidates(
     else:
         table = Products(X[grouped], X[grouped])
     turns = 2 * N_STARTS * N_TURNS * n_groups
-    if precomputed or search is not None or group.size <= max(EXACT, turns):
-        row, column = _candidates(table, group, n_groups, n_jobs)
-    else:
-        row, column = _nearly_closest(X[grouped], group, n_groups, n_jobs)
-    return row, column, table.exact(row, column)
+    found = None
+    measured = precomputed or search is not None
+    if not measured and n_groups <= MOST_GROUPS:
+        found = _closest_by_facing(X[grouped], group, n_groups, n_jobs)
+    if found is None and (measured or group.size <= max(EXACT, turns)):
+        found = _candidates(table, group, n_groups, n_jobs)
+    elif found is None:
+        found = _nearly_closest(X[grouped], group, n_groups, n_jobs)
+    return *found, table.exact(*found)
+
+
+def _closest_by_facing(
+    X: np.ndarray, group: np.ndarray, n_groups: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Compare the samples of two groups that face each other; None if too many do."""
+    ends = np.searchsorted(group, np.arange(n_groups + 1))
+    facing = facing_samples(X, ends, n_jobs)
+    if sum(left.size * right.size for left, right in facing) > EXACT**2 / 2:
+        return None
+    return closest_of_facing(X, facing, n_jobs)
 
 
 def _candidates(

@@ -20,6 +20,7 @@ from .arpack import arpack_eigenpairs
 from .filtered import filtered_eigenpairs
 from .inverse import SPARE, inverse_eigenpairs
 from .lanczos import lanczos_eigenpairs, product_with
+from .pieces import MANY, piecewise_eigenpairs
 
 DENSE_RESCUE = 4000
 """Up to this many it takes over where "auto" found that no iteration converges."""
@@ -74,7 +75,8 @@ def smallest_eigenpairs(
     solver : {"auto", "dense", "arpack"}
         "arpack" is ARPACK's Lanczos with the matrix, "auto" our own (`lanczos.py`), of
         many samples a filtered iteration (`filtered.py`); if that does not converge,
-        both take the inverse, by a factorisation (`inverse.py`). The two complement
+        both take the inverse, by a factorisation (`inverse.py`), or, of many samples
+        in pieces, vectors that are constant on these (`pieces.py`). The two complement
         each other: a graph on which products are many has small separators, and these
         keep its factors sparse. Where `inverse` is given, both begin with it.
     inverse : callable or None
@@ -268,6 +270,15 @@ def _iterate(
         return values, vectors
     except RuntimeError:
         pass
+    if n > MANY and sp.issparse(matrix):
+        try:
+            values, vectors = piecewise_eigenpairs(
+                matrix, n_components, null, size, seed=seed
+            )
+            _check(matrix, values, vectors, size)
+            return values, vectors
+        except RuntimeError:
+            pass
     values, vectors = inverse_eigenpairs(matrix, n_components, null, size, seed=seed)
     _check(matrix, values, vectors, size)
     return values, vectors

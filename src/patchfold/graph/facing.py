@@ -1,0 +1,134 @@
+"""Groups of samples -> pairs among which the closest of every two groups are.
+
+Along the line from the middle of one group to that of the other, two samples are no
+farther apart than they are. So of each group only those can be in the closest pair
+which that line does not put farther from the other group than some pair already is: of
+clusters that are far apart, a few in a hundred.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..backends.distances import Products
+from ..backends.threads import map_blocks
+
+MOST_GROUPS = 64
+"""More groups have too many pairs of groups to look at one by one."""
+
+N_STARTS = 8
+"""Samples at the front of a group, from which a near pair is looked for."""
+
+ROUNDING = 1e-9
+"""Part of the largest coordinate by which a place on the line may be wrong."""
+
+
+def facing_samples(
+    X: np.ndarray, ends: np.ndarray, n_jobs: int | None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return, for every two groups, the samples that may be in their closest pair.
+
+    Parameters
+    ----------
+    X : array (n, m)
+        Samples in the order of their groups.
+    ends : int array (g + 1,)
+        Where each group begins, and n.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    list of two int arrays
+        Rows of X, for the groups 0 and 1, 0 and 2, ..., 1 and 2, ...
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
+    >>> facing_samples(X, np.array([0, 2, 4]), None)
+    [(array([1]), array([2]))]
+    """
+    first, second = np.triu_indices(ends.size - 1, 1)
+    middles = np.add.reduceat(X, ends[:-1]) / np.diff(ends)[:, None]
+
+    def look(pair: slice) -> tuple[np.ndarray, np.ndarray]:
+        a, b = int(first[pair.start]), int(second[pair.start])
+        left = X[ends[a] : ends[a + 1]] - middles[a]
+        right = X[ends[b] : ends[b + 1]] - middles[a]
+        line = middles[b] - middles[a]
+        line = line / (np.linalg.norm(line) or 1.0)
+        along_left, along_right = left @ line, right @ line
+        near = _near_pair(left, right, along_left, along_right)
+        scale = max(np.abs(left).max(), np.abs(right).max()) * X.shape[1]
+        near += ROUNDING * scale
+        # Written so that what is no number leaves nothing out.
+        kept = ~(along_left < along_right.min() - near)
+        facing = ~(along_right > along_left.max() + near)
+        return np.flatnonzero(kept) + ends[a], np.flatnonzero(facing) + ends[b]
+
+    return map_blocks(look, first.size, 0, n_jobs, step=1)
+
+
+def _near_pair(
+    left: np.ndarray,
+    right: np.ndarray,
+    along_left: np.ndarray,
+    along_right: np.ndarray,
+) -> float:
+    """Return the distance of a pair that is nearly the closest.
+
+    From the samples at the front of one group to the nearest of the other, and back.
+    """
+    count = min(N_STARTS, left.shape[0])
+    here = left[np.argpartition(-along_left, count - 1)[:count]]
+    for others in (right, left):
+        squared = Products(here, others).squared(slice(0, here.shape[0]))
+        nearest = others[squared.argmin(axis=1)]
+        gaps = np.linalg.norm(here - nearest, axis=1)
+        here = nearest
+    return float(gaps.min())
+
+
+def closest_of_facing(
+    X: np.ndarray,
+    facing: list[tuple[np.ndarray, np.ndarray]],
+    n_jobs: int | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs that may be the closest of their two groups, by rounding.
+
+    Parameters
+    ----------
+    X : array (n, m)
+        Samples.
+    facing : list of two int arrays
+        As `facing_samples` returns them.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    row, column : int arrays
+        Rows of X.
+    """
+    found = []
+    for left, right in facing:
+        table = Products(X[left], X[right])
+        room = 3 * 8 * right.size
+
+        def smallest(block: slice, table: Products = table) -> float:
+            return float(table.squared(block).min())
+
+        least = min(map_blocks(smallest, left.size, room, n_jobs))
+
+        def near(
+            block: slice, table: Products = table, least: float = least
+        ) -> tuple[np.ndarray, np.ndarray]:
+            limit = least + table.slack(block)[:, None]
+            row, column = np.nonzero(table.squared(block) <= limit)
+            return row + block.start, column
+
+        for row, column in map_blocks(near, left.size, room, n_jobs):
+            found.append((left[row], right[column]))
+    row, column = (np.concatenate(part) for part in zip(*found, strict=True))
+    return row, column
