@@ -23,6 +23,7 @@ SCRIPTS = {
     "honest_summary.py": r"outliers: 2 sets, 3 splits(.|\n)*\| POSTERIOR \| 0\.",
     "mixed_tables.py": r"2 sets(.|\n)*\| TableEncoder \| 0\.\d+ \| 0\.",
     "lle_at_scale.py": r"\| noisy roll \| euclidean \| landmarks \| \d",
+    "map_choices.py": r"\| default \| 1 \| 0\.9\d\d \|",
     "neighbor_choice.py": r"1 cases of 1 sets(.|\n)*\| trustworthiness \| [+-]",
     "options.py": r"2 sets, 1 splits: iris, wine",
     "posterior_ablation.py": r"3 cases of 1 sets(.|\n)*\| default \| 0\.",
