@@ -1,5 +1,6 @@
 # make demo: embed wine with every method (a picture and a table)
 # make test: run the whole test suite
+# make coverage: run the suite and report which lines and branches it reaches
 # make sanitize: run the tests and a fuzzer with the loops in C under sanitizers
 # make steady: run the test suite RUNS times (10) beside a busy process
 # make lint: check style and types
@@ -10,12 +11,14 @@
 PYTHON ?= python3
 PYTEST_ARGS ?= -n 2
 RUNS ?= 10
+# Least share of lines and branches of the package that the suite reaches, in percent.
+COVERED ?= 90
 
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: demo test sanitize steady lint docs clean
+.PHONY: demo test coverage sanitize steady lint docs clean
 .NOTPARALLEL:
 
 demo: $(VENV)/.installed-demo
@@ -23,6 +26,10 @@ demo: $(VENV)/.installed-demo
 
 test: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+coverage: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) --cov --cov-report=term-missing:skip-covered \
+		--cov-fail-under=$(COVERED)
 
 # SANITIZE_ARGS: arguments of pytest, to run some tests only.
 sanitize: $(VENV)/.installed-dev

@@ -37,7 +37,6 @@ TESTS = (
     "tests/backends/native",
     "tests/dissimilarity",
     "tests/graph",
-    "tests/metrics",
     "tests/neighbors",
     "tests/patches",
     "tests/posterior",
@@ -51,6 +50,9 @@ TESTS = (
 """Tests that compute. Tests that start other programs cannot run this way."""
 
 LEFT_OUT = "not subprocess"
+
+TOOLS = ("pytest", "hypothesis", "pandas", "matplotlib", "skops", "array-api-strict")
+"""Packages that the tests import."""
 
 
 def prepare(folder: Path) -> None:
@@ -67,7 +69,7 @@ def prepare(folder: Path) -> None:
         pip += ["--only-binary=:all:", f"--python-version={PYTHON}"]
         pip += [f"--platform={name}" for name in PLATFORMS]
         names = [bound.split("=")[0] for bound in lower_bounds()]
-        subprocess.run([*pip, *names, "pytest", "hypothesis", "pandas"], check=True)
+        subprocess.run([*pip, *names, *TOOLS], check=True)
         for wheel in wheels.glob("*.whl"):
             with zipfile.ZipFile(wheel) as file:
                 file.extractall(folder / "libraries.part")

@@ -52,6 +52,10 @@ class FarSampleWarning(PatchfoldWarning):
     """A new sample is far from all training samples, and was put at the rim."""
 
 
+class PatchfoldDeprecationWarning(PatchfoldWarning, FutureWarning):
+    """A name or a parameter goes away in a later version."""
+
+
 class MissingLoopsWarning(PatchfoldWarning):
     """The loops in C are not compiled, and a fit is large enough to need them."""
 
