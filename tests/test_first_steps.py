@@ -51,7 +51,7 @@ def test_compare_of_a_bare_install_names_the_extra():
     program = "import patchfold as pf\ntry:\n    pf.compare([[1.0, 2.0]] * 9)\n"
     program += "except ImportError as error:\n    print(error)"
     done = run_bare(program)
-    needs = 'compare needs pandas and plotly: pip install "patchfold[cli]".\n'
+    needs = 'compare needs pandas: pip install "patchfold[cli]".\n'
     assert done.stdout == needs, done.stderr
 
 

@@ -1,7 +1,12 @@
-"""The report in a browser: points, hover, legend, lasso, sorting, nothing unsafe."""
+"""The report in a browser: points, hover, legend, lasso, sorting, nothing unsafe.
+
+The pictures are in the order of the scores: eigenmaps, ELAP, PELLE.
+"""
 
 import io
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,6 +14,7 @@ import pytest
 from matplotlib.image import imread
 
 from patchfold import Comparison
+from patchfold.comparison.placing import place_samples
 from patchfold.comparison.scoring import Curve, Result
 
 UNSAFE = "</script><img src=x onerror=alert(1)>"
@@ -28,6 +34,7 @@ def result(name, kind, rng, score, **more):
         seconds=1 - score,
         n_neighbors=20,
         curve=Curve([5, 20, 80], [0.7, score, 0.75], [0.02, 0.01, 0.03]),
+        folds=(score,) * 5,
         **more,
     )
 
@@ -48,6 +55,7 @@ def comparison():
         class_names=["oak", UNSAFE, "pine"],
         ids=[f"tree {i}" for i in range(N)],
         frame=pd.DataFrame({UNSAFE: [UNSAFE] * N, "height": np.arange(N) / 7}),
+        target="kind",
         columns=[(UNSAFE, "number", "scaled")],
         remarks=[UNSAFE],
         n_splits=5,
@@ -56,8 +64,14 @@ def comparison():
     )
 
 
+PLACES = []
+"""Where the samples are in the pictures, in their order."""
+
+
 @pytest.fixture(scope="module")
 def address(comparison, tmp_path_factory):
+    ranked = [r for r in comparison.ranked() if r.embedding is not None]
+    PLACES[:] = [place_samples(r.embedding)[0] for r in ranked]
     path = tmp_path_factory.mktemp("report") / "report.html"
     comparison.save(path)
     return path.as_uri()
@@ -84,23 +98,24 @@ def painted(page, panel):
 def spot(page, panel, sample):
     """Return where a sample is on the screen."""
     page.locator(".plot").nth(panel).scroll_into_view_if_needed()
-    return page.evaluate(
-        """([panel, sample]) => {
-            const gd = document.getElementById("points");
-            const { left, top } = gd.getBoundingClientRect();
-            const name = panel ? String(panel + 1) : "";
-            const own = (trace) => trace.xaxis === "x" + name;
-            const holds = (trace) => trace.customdata.includes(sample);
-            const trace = gd._fullData.find((each) => own(each) && holds(each));
-            const at = trace.customdata.indexOf(sample);
-            const { ["xaxis" + name]: x, ["yaxis" + name]: y } = gd._fullLayout;
-            return [
-                left + x._offset + x.d2p(trace.x[at]),
-                top + y._offset + y.d2p(trace.y[at]),
-            ];
-        }""",
-        [panel, sample],
+    drawn = (
+        page.locator(".plot")
+        .nth(panel)
+        .evaluate(
+            """(box) => {
+            const { left, top } = box.getBoundingClientRect();
+            const border = box.clientLeft, side = box.clientWidth;
+            return [left + border, top + border, side, box.dataset.view];
+        }"""
+        )
     )
+    left, top, side, view = drawn
+    x, y, span = map(float, view.split())
+    across, down = PLACES[panel][sample]
+    return [
+        left + (across - x) / span * side,
+        top + (1 - (down - y) / span) * side,
+    ]
 
 
 def drag(page, *corners):
@@ -152,8 +167,10 @@ def test_points_are_drawn_and_names_do_nothing(page):
     assert all(painted(page, panel) > 1000 for panel in range(3))
     assert page.locator("h1").inner_text() == UNSAFE
     assert page.locator("img").count() == 0
-    assert page.locator("#legend button").nth(1).inner_text() == UNSAFE
-    assert UNSAFE in page.locator("#warnings + ul").inner_text()
+    assert page.locator("#legend button span").nth(2).inner_text() == UNSAFE
+    assert page.locator("#legend .count").all_inner_texts() == ["40"] * 3
+    assert UNSAFE in page.locator(".reasons").inner_text()
+    assert page.locator(".first").inner_text().startswith("eigenmaps shows “kind” best")
     assert f"failed: {UNSAFE}" in page.locator("#scores-table").inner_text()
 
 
@@ -163,8 +180,9 @@ def test_hover_shows_the_sample_and_rings_it_in_every_panel(page):
     tip = page.locator("#tip")
     tip.wait_for()
     words = tip.inner_text()
-    assert words.startswith(f"tree 45 {UNSAFE}")
+    assert words.startswith("tree 45")
     assert "height" in words
+    assert "6.4286" in words
     assert words.count(UNSAFE) == 3
     ringed = rings(page)
     places = [spot(page, panel, 45) for panel in range(3)]
@@ -201,14 +219,13 @@ def test_a_lasso_in_one_panel_selects_in_all(page):
     assert 30 <= chosen <= 60
     assert f"of {N} selected: {UNSAFE} " in words
     until(page, lambda: fainter(page, before, 0.7))
-    marked = page.evaluate(
-        """() => [0, 1, 2].map((panel) => document.getElementById("points")._fullData
-            .slice(3 * panel, 3 * panel + 3)
-            .flatMap((trace) => trace.selectedpoints.map((k) => trace.customdata[k]))
-            .sort().join())"""
-    )
-    assert len(set(marked)) == 1
-    assert len(marked[0].split(",")) == chosen
+    rows = saved_rows(page)
+    assert len(rows) == chosen
+    assert rows["height"].equals(
+        np.round(rows["height"] * 7).div(7)
+    )  # to the last digit
+    inside = PLACES[0][rows["row"].str.removeprefix("tree ").astype(int)]
+    assert inside[:, 0].min() > 5000
     page.keyboard.press("Escape")
     until(page, lambda: paint(page) == before)
     assert page.locator("#selected").inner_text() == ""
@@ -231,29 +248,62 @@ def test_a_class_that_is_hidden_is_not_selected(page):
     until(page, lambda: paint(page) == before)
 
 
+def saved_rows(page):
+    """Save what is selected, and read the file."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save rows as CSV").click()
+    assert download.value.suggested_filename == "rows.csv"
+    return pd.read_csv(download.value.path())
+
+
+def test_rows_of_one_class_can_be_saved_by_the_keyboard(page):
+    pine = page.get_by_role("button", name="pine")
+    pine.focus()
+    page.keyboard.press("Shift+Enter")
+    page.locator("#legend button[aria-pressed=false]").nth(1).wait_for()
+    rows = saved_rows(page)
+    assert list(rows.columns) == ["row", "kind", UNSAFE, "height"]
+    assert set(rows["kind"]) == {"pine"}
+    assert len(rows) == 40
+    page.locator("#legend button").nth(0).click()
+    page.locator("#legend button").nth(1).click()
+
+
+def test_numbers_are_coloured_by_a_scale(page):
+    before = paint(page)
+    page.get_by_label("Colour by").select_option("height")
+    page.locator(".scale").wait_for()
+    assert page.locator(".scale").inner_text().split() == ["≤", "0.2857", "≥", "16.71"]
+    assert page.locator("#legend button").count() == 0
+    until(page, lambda: paint(page) != before)
+    page.get_by_label("Colour by").select_option("kind")
+    until(page, lambda: paint(page) == before)
+
+
 def test_a_box_zooms_and_two_clicks_go_back(page):
-    ranges = """["xaxis", "yaxis", "xaxis2"].map((name) => {
-        const [low, high] = document.getElementById("points").layout[name].range;
-        return high - low;
-    })"""
-    whole = pytest.approx(page.evaluate(ranges), rel=0.01)
+    def sides():
+        views = page.locator(".plot").evaluate_all(
+            "all => all.map(b => b.dataset.view)"
+        )
+        return [float(view.split()[2]) for view in views]
+
+    before = sides()
     page.get_by_role("button", name="Zoom").click()
     drag(page, (0.5, 0.6), (0.96, 0.98))
-
-    def is_zoomed():
-        x, y, other = page.evaluate(ranges)
-        # One scale for both; the other panels are as before.
-        return x == pytest.approx(y, rel=0.01) and x < 0.6 * other
-
-    until(page, is_zoomed)
-    page.mouse.move(*spot(page, 0, 50))
-    page.locator("#tip").wait_for()
-    np.testing.assert_allclose(rings(page)[0], spot(page, 0, 50), atol=1.5)
+    until(page, lambda: sides()[0] < 0.6 * before[0])
+    assert sides()[1:] == before[1:]  # the other panels are as before
     box = page.locator(".plot").first.bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    sample = int(np.argmax(PLACES[0][:, 0]))
+    across, down = spot(page, 0, sample)
+    if box["x"] < across < box["x"] + box["width"]:
+        page.mouse.move(across, down)
+        page.locator("#tip").wait_for()
+        np.testing.assert_allclose(rings(page)[0], (across, down), atol=1.5)
 
     def goes_back():  # two clicks that a busy machine sends apart are no double click
         page.mouse.dblclick(box["x"] + 20, box["y"] + 20)
-        return page.evaluate(ranges) == whole
+        return sides() == before
 
     until(page, goes_back)
     page.get_by_role("button", name="Lasso").click()
@@ -263,7 +313,6 @@ def test_the_table_sorts_both_ways_and_the_empty_cells_stay_last(page):
     first = "rows => rows.map(row => row.querySelector('b').textContent)"
     order = lambda: page.locator("#scores-table tbody tr").evaluate_all(first)  # noqa: E731
     button = page.get_by_role("button", name="Held-out accuracy")
-    button.click()
     assert order() == ["eigenmaps", "ELAP", "PELLE", "t-SNE"]
     button.click()
     assert order() == ["PELLE", "ELAP", "eigenmaps", "t-SNE"]
@@ -272,56 +321,38 @@ def test_the_table_sorts_both_ways_and_the_empty_cells_stay_last(page):
 
 
 def test_the_curves_have_a_point_for_every_size(page):
-    curves = page.locator("#curves")
-    curves.scroll_into_view_if_needed()
-    assert curves.locator(".point").count() == 9
-    assert curves.locator(".errorbar").count() == 9
-    curves.locator(".trace").nth(0).locator(".point").nth(1).hover(force=True)
-    page.locator("#tip").wait_for()
-    assert page.locator("#tip").inner_text() == "ELAP, K = 20: 0.800 ± 0.010"
-    lines = curves.locator(".scatterlayer .js-line").evaluate_all(
-        "all => all.map(p => [p.style.stroke, p.style.strokeDasharray])"
+    chart = page.locator(".chart")
+    titles = chart.locator("circle title").all_text_contents()
+    assert len(titles) == 9
+    assert "ELAP, K = 20: 0.800 ± 0.010" in titles
+    lines = chart.locator(".line > path").evaluate_all(
+        "all => all.map(getComputedStyle).map(s => [s.stroke, s.strokeDasharray])"
     )
     assert lines[0][0] == lines[1][0] != lines[2][0]  # a twin shares the colour
-    assert [bool(dash) for _, dash in lines] == [False, True, False]
-    page.mouse.move(5, 5)
+    assert [dash != "none" for _, dash in lines] == [True, False, False]
 
 
 def test_colours_follow_dark_and_light_while_the_page_is_open(page):
-    color = "document.getElementById('points')._fullData[0].marker.color"
-    light = page.evaluate(color), painted(page, 0)
-    assert light[1] > 1000
+    light = painted(page, 0)
+    color = "getComputedStyle(document.querySelector('#legend svg')).fill"
+    before = page.evaluate(color)
+    assert light > 1000
     page.emulate_media(color_scheme="dark")
-    until(page, lambda: page.evaluate(color) != light[0])
+    until(page, lambda: page.evaluate(color) != before)
     until(page, lambda: painted(page, 0) > 1000)
     page.emulate_media(color_scheme="light")
-    until(page, lambda: (page.evaluate(color), painted(page, 0)) == light)
+    until(page, lambda: (page.evaluate(color), painted(page, 0)) == (before, light))
 
 
 def test_pictures_follow_the_width_of_the_page(page):
-    """The axes of every panel lie in its box, in as many columns as there is room."""
-    shown = "document.getElementById('points')._fullLayout.yaxis2.range"
-    whole = page.evaluate(shown)
-
-    def find_places():
-        return page.locator(".plot").evaluate_all(
-            "all => all.map(box => [box.getBoundingClientRect().left, box.clientWidth])"
-        )
-
-    def find_axes():
-        return page.evaluate(
-            """() => ["xaxis", "xaxis2", "xaxis3"].map((name) => {
-                const gd = document.getElementById("points");
-                const { _offset, _length } = gd._fullLayout[name];
-                return [gd.getBoundingClientRect().left + _offset - 1, _length];
-            })"""
-        )
-
-    for width, columns in ((1280, 3), (700, 2), (390, 1), (1280, 3)):
+    """There are as many columns as there is room, and points in each."""
+    for width, columns in ((1280, 4), (700, 2), (390, 1), (1280, 4)):
         page.set_viewport_size({"width": width, "height": 900})
-        until(page, lambda n=columns: len({left for left, _ in find_places()}) == n)
-        until(page, lambda: np.allclose(find_axes(), find_places(), rtol=0, atol=1.5))
-        assert page.evaluate(shown) == whole
+        lefts = "all => all.map(box => box.getBoundingClientRect().left)"
+        places = partial(page.locator(".plot").evaluate_all, lefts)
+        until(page, lambda n=columns, at=places: len(set(at())) == min(n, 3))
+        until(page, lambda: all(count > 500 for count in paint(page)))
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_phone_scrolls_the_page_and_taps_samples(open_page, address):
@@ -341,7 +372,8 @@ def test_a_phone_scrolls_the_page_and_taps_samples(open_page, address):
     page.locator("[data-drag=lasso][aria-pressed=true]").wait_for()
     before = swipe(page)
     page.locator("#selected:not(:empty)").wait_for()
-    assert page.evaluate("scrollY") == before
+    # Words on the selection may need a line more; a swipe would scroll 200 pixels.
+    assert abs(page.evaluate("scrollY") - before) < 60
 
 
 def swipe(page):
@@ -367,29 +399,6 @@ def swipe(page):
     return before
 
 
-def test_without_webgl_the_points_are_svg(launch, open_page, address):
-    browser = launch("--disable-3d-apis")
-    page = drawn(open_page(address, browser=browser))
-    assert page.locator("canvas").count() == 0
-    assert page.locator("#points .point").count() == 3 * N
-    assert all(painted(page, panel) > 1000 for panel in range(3))
-    drag_around(page, 0.55)
-    page.locator("#selected:not(:empty)").wait_for()
-    assert f"of {N} selected: {UNSAFE} " in page.locator("#selected").inner_text()
-    browser.close()
-
-
-def test_points_come_back_when_webgl_is_lost(open_page, address):
-    page = drawn(open_page(address))
-    before = painted(page, 2)
-    page.evaluate(
-        """() => document.querySelector("#points canvas").getContext("webgl")
-            .getExtension("WEBGL_lose_context").loseContext()"""
-    )
-    page.locator("#points .point").last.wait_for(state="attached")
-    until(page, lambda: painted(page, 2) == pytest.approx(before, rel=0.3))
-
-
 def test_a_browser_that_cannot_unpack_says_so_and_shows_the_tables(
     open_page, address, tmp_path
 ):
@@ -398,7 +407,6 @@ def test_a_browser_that_cannot_unpack_says_so_and_shows_the_tables(
     page = open_page(address, script=script)
     page.locator("#wait", has_text="this browser cannot unpack them").wait_for()
     assert page.locator(".plot:visible").count() == 0
-    assert "ELAP" in page.locator("#numbers td, #numbers th").all_inner_texts()
     page.get_by_role("button", name="Silhouette").click()
     assert page.locator("#scores-table tbody b").first.inner_text() == "eigenmaps"
 
@@ -410,27 +418,56 @@ def test_fifteen_classes_look_different_and_keep_their_names(
     found = replace(comparison, labels=np.arange(N) % 15, class_names=names)
     found.save(tmp_path / "report.html")
     page = drawn(open_page((tmp_path / "report.html").as_uri()))
-    assert page.locator("#legend button").all_inner_texts() == names
-    assert painted(page, 0) > 1000
-    looks = page.evaluate(
-        """() => document.getElementById("points")._fullData.map(
-            (trace) => [trace.xaxis, trace.marker.color, trace.marker.symbol].join())"""
+    shown = page.locator("#legend button span:not(.count)").all_inner_texts()
+    assert shown == names
+    looks = page.locator("#legend svg").evaluate_all(
+        "all => all.map(s => getComputedStyle(s).fill + s.firstChild.getAttribute('d'))"
     )
-    assert len(set(looks)) == len(looks) == 3 * 15
+    assert len(set(looks)) == 15
+    assert painted(page, 0) > 1000
     page.mouse.move(*spot(page, 2, 7))
     page.locator("#tip").wait_for()
-    assert page.locator("#tip").inner_text().startswith(f"tree 7 {names[7]}\n")
+    assert names[7] in page.locator("#tip").inner_text()
 
 
-def test_a_report_without_classes_is_drawn_in_the_frame_of_a_notebook(
+AXE = Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_names_and_contrast_are_as_axe_wants_them(open_page, address, scheme, width):
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed (npm install axe-core)")
+    options = {"color_scheme": scheme, "bypass_csp": True}
+    page = drawn(open_page(address, width=width, **options))
+    for details in page.locator("details").all():
+        details.evaluate("part => { part.open = true; }")
+    page.add_script_tag(path=AXE)
+    found = page.evaluate("axe.run()")["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+
+
+def test_a_report_without_classes_is_as_high_as_its_page_in_a_notebook(
     open_page, comparison, tmp_path
 ):
-    found = replace(comparison, labels=None, class_names=[])
+    found = replace(comparison, labels=None, class_names=[], target="")
     cell = tmp_path / "cell.html"
     cell.write_text(f"<!doctype html>{found._repr_html_()}", "utf-8")
-    frame = open_page(cell.as_uri()).frame_locator("iframe")
-    frame.locator("#points .nsewdrag").nth(2).wait_for(state="attached")
+    page = open_page(cell.as_uri())
+    frame = page.frame_locator("iframe")
     frame.locator("#wait").wait_for(state="hidden")
-    assert frame.locator("#legend button").count() == 0
+    inner = frame.locator("html")
+
+    def fits():
+        needed = inner.evaluate("root => root.scrollHeight - root.clientHeight")
+        return needed <= 0
+
+    until(page, fits)
+    assert page.locator("iframe").bounding_box()["height"] > 1000
+    assert frame.locator("#colour option").all_inner_texts() == [
+        "nothing",
+        UNSAFE,
+        "height",
+    ]
     pixels = imread(io.BytesIO(frame.locator(".plot").first.screenshot()))[..., :3]
     assert (np.ptp(pixels, axis=2) > 0.25).sum() > 1000

@@ -249,7 +249,7 @@ def open_display(name: str) -> Display:
 
 
 @contextmanager
-def counted(name: str, what: str) -> Iterator[Callable[[int, int], None]]:
+def counted(name: str, what: str) -> Iterator[Callable[[float, float], None]]:
     """Show a bar over pieces of work in a notebook, and nothing elsewhere.
 
     It lends a function of the pieces that are done, and all there are.
@@ -259,7 +259,7 @@ def counted(name: str, what: str) -> Iterator[Callable[[int, int], None]]:
         return
     display, begin = open_display(name), time.perf_counter()
 
-    def advance(done: int, total: int) -> None:
+    def advance(done: float, total: float) -> None:
         seconds = time.perf_counter() - begin
         display.show(Progress(name, what, 1, 1, done / max(total, 1), seconds))
 

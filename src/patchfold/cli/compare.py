@@ -6,10 +6,11 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ._lines import ProgressLines
 from ._shared import (
     AsJson,
     Auto,
@@ -29,6 +30,7 @@ from ._shared import (
     Scale,
     Sep,
     Target,
+    check_jobs,
     check_nothing_is_lost,
     check_out,
     one_line_errors,
@@ -42,12 +44,25 @@ if TYPE_CHECKING:
 
 
 Out = Annotated[Path, typer.Option(help="folder for report.html and scores.csv")]
-Methods = Annotated[str, typer.Option(help="names, with commas; all if not given")]
+Methods = Annotated[
+    str,
+    typer.Option(
+        help="names with commas, also dotted ones such as "
+        "sklearn.decomposition.FastICA; defaults stands for those that run if none is "
+        "named"
+    ),
+]
 Neighbors = Annotated[int, typer.Option(min=1, help="of every method")]
 Splits = Annotated[int, typer.Option(min=2, help="parts, each held out once")]
 Sweep = Annotated[bool, typer.Option(help="score other numbers of neighbours too")]
 MaxSamples = Annotated[
-    int, typer.Option(min=10, help="draw so many from a larger table")
+    int, typer.Option(min=10, help="rows to use at most, drawn at random")
+]
+Groups = Annotated[
+    bool, typer.Option("--groups", help="colour by groups that HDBSCAN finds")
+]
+Jobs = Annotated[
+    int | None, typer.Option(help="processes; one for each core if not given")
 ]
 
 
@@ -62,6 +77,8 @@ def compare(
     splits: Splits = 5,
     sweep: Sweep = True,
     max_samples: MaxSamples = 2000,
+    groups: Groups = False,
+    n_jobs: Jobs = None,
     categories: Categories = "one-hot",
     scale: Scale = True,
     impute: Impute = "",
@@ -76,21 +93,20 @@ def compare(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the recipes, their Euclidean twins, PCA, t-SNE and UMAP side by side.
+    """Say which method shows a table best, and whether to trust that.
 
     Writes report.html, which opens anywhere, also offline, and scores.csv.
     """
     with one_line_errors():
         from ..backends.files import write_text
         from ..comparison import compare as run
-        from ..comparison.figure import load_plotly
         from ..tables.naming import split_names
 
-        load_plotly("offline")  # its absence is told before the work, not after
         check_out(out)
         check_nothing_is_lost(source, out / "scores.csv", out / "report.html")
-        bar = Progress(quiet or as_json, "comparing")
-        with spread_over(cluster), bar as advance:
+        if n_jobs is not None:
+            check_jobs(n_jobs)
+        with spread_over(cluster), _progress(quiet or as_json) as advance:
             found = run(
                 source,
                 target or None,
@@ -107,6 +123,8 @@ def compare(
                 n_splits=splits,
                 sweep=sweep,
                 max_samples=max_samples,
+                groups=groups,
+                n_jobs=n_jobs,
                 progress=advance,
             )
         found = replace(found, command=shlex.join(["patchfold", *sys.argv[1:]]))
@@ -117,13 +135,34 @@ def compare(
     written = [str(out / "report.html"), str(out / "scores.csv")]
     record = {
         "input": source,
+        "n_given": found.n_given,
         "n_samples": len(found.ids),
+        "verdict": list(found.verdict.sentences),
+        "best": list(found.verdict.best),
         "scores": _records(found),
         "warnings": found.remarks,
         "written": written,
     }
-    lines = [*_table(found), *found.remarks, f"wrote {', '.join(written)}"]
+    lines = [*_answer(found), "", *_table(found), "", f"wrote {', '.join(written)}"]
     tell(quiet, as_json, record, lines)
+
+
+def _progress(quiet: bool) -> Any:
+    """Return a bar on a terminal, else lines now and then."""
+    if quiet or sys.stderr.isatty():
+        return Progress(quiet, "comparing")
+    return ProgressLines("comparing")
+
+
+def _answer(found: Comparison) -> list[str]:
+    """Return the verdict, then what to be careful about."""
+    given = f" of {found.n_given:,} given" if found.n_given != len(found.ids) else ""
+    careful = [text for level, text in found.verdict.reasons if level == "careful"]
+    return [
+        f"{found.name}: {len(found.ids):,} rows{given}",
+        *found.verdict.sentences,
+        *(f"! {text}" for text in (*careful, *found.remarks)),
+    ]
 
 
 def _records(found: Comparison) -> list[dict[str, object]]:
@@ -131,19 +170,49 @@ def _records(found: Comparison) -> list[dict[str, object]]:
     return table.astype(object).where(table.notna(), None).to_dict("records")
 
 
+TABLES = {
+    "classes": (
+        ("held_out", "held-out"),
+        ("balanced", "balanced"),
+        ("macro_f1", "F1"),
+        ("silhouette", "silhouette"),
+    ),
+    "numbers": (("held_out", "R²"),),
+    "none": (),
+}
+"""Columns of the printed table before those that all tables have."""
+
+KEPT = (("trustworthiness", "trust"), ("continuity", "cont."), ("triplets", "triplets"))
+
+
 def _table(found: Comparison) -> list[str]:
-    width = 2 + max(len(result.title) for result in found.results)
-    head = f"{'silhouette':>10}{'held-out':>17}{'trust':>8}{'seconds':>10}"
-    lines = [f"{'method':<{width}}{head}"]
-    for r in found.results:
-        held_out = _number(r.held_out, 3)
-        if r.held_out == r.held_out:
-            held_out += f" ± {r.held_out_error:.3f}"
-        cells = f"{_number(r.silhouette, 3):>10}{held_out:>17}"
-        cells += f"{_number(r.trustworthiness, 3):>8}{_number(r.seconds, 2):>10}"
+    """Return the scores, the best first; * marks the best and its equals."""
+    fields = (*TABLES[found.task], *KEPT)
+    apart = [r for r in found.results if r.kind in ("reference", "control")]
+    width = 4 + max(len(result.title) for result in found.results)
+    head = "".join(f"{label:>{_wide(k)}}" for k, (_, label) in enumerate(fields))
+    lines = [f"{'method':<{width}}{head}{'seconds':>10}"]
+    for r in (*found.ranked(), *apart):
+        mark = "*" if r.name in found.verdict.best else " "
+        cells = "".join(
+            f"{_score(r, field, k == 0):>{_wide(k)}}"
+            for k, (field, _) in enumerate(fields)
+        )
         told = f"failed: {r.failure}" if r.failure else cells
-        lines.append(f"{r.title:<{width}}{told}")
+        seconds = "" if r.failure else f"{_number(r.seconds, 2):>10}"
+        lines.append(f"{mark} {r.title:<{width - 2}}{told}{seconds}")
     return lines
+
+
+def _wide(column: int) -> int:
+    return 11 if column else 17
+
+
+def _score(result: Any, field: str, is_first: bool) -> str:
+    text = _number(getattr(result, field), 3)
+    if is_first and result.error == result.error and text != "–":
+        text += f" ± {result.error:.3f}"
+    return text
 
 
 def _number(value: float, digits: int) -> str:

@@ -1,5 +1,6 @@
-"""Methods side by side on one table: scores, pictures, one page."""
+"""Methods side by side on one table: scores, a verdict, pictures, one page."""
 
-from .run import Comparison, compare
+from .comparison import Comparison
+from .run import compare
 
 __all__ = ["Comparison", "compare"]

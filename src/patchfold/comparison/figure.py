@@ -1,10 +1,7 @@
-"""Findings -> Plotly figures: samples as every method places them; scores against K.
+"""Findings -> a Plotly figure: samples as every method places them.
 
 One figure holds every method's picture, as a browser keeps about 16 WebGL contexts and
-a figure takes three. The points are WebGL, not SVG: a lasso on 13 pictures of 2,000
-samples is answered in a third of the time, even where software stands in for the
-graphics card, and the first drawing is no slower. Where there is no WebGL, the page
-draws the same traces as SVG.
+a figure takes three.
 
 Plotly reads names as a kind of HTML, and what is between dollars as a formula. Names
 from the user's file are escaped.
@@ -18,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .placing import STEPS, place_samples
 from .record import Findings
-from .scoring import Curve, Result
+from .scoring import Result
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -42,14 +40,8 @@ SYMBOLS = {
 There is one more than colours, so that both repeat together only after 56 classes.
 """
 
-STEPS = 9999
-"""A coordinate is a whole number from 0 to this: finer than any screen."""
-
-FAR = 3.0
-"""Farther than this many times the distance that holds 95 % of the samples is far."""
-
 WIDE = 4
-"""So many pictures are side by side."""
+"""Pictures side by side."""
 
 SIDE = 240
 """Height of a picture in a notebook, in pixels."""
@@ -170,112 +162,6 @@ def _marker(code: int, far: np.ndarray, n_samples: int) -> dict[str, Any]:
 
 def _symbol(number: int) -> str:
     return list(SYMBOLS)[number % len(SYMBOLS)]
-
-
-def place_samples(embedding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Put samples into a square, both axes on one scale; far ones at its edge.
-
-    Parameters
-    ----------
-    embedding : array (n, d)
-        Coordinates; the first two are taken, and zeros for a second that is not there.
-
-    Returns
-    -------
-    placed : array of int16 (n, 2)
-        Whole numbers from 0 to `STEPS`.
-    far : array of bool (n,)
-        Which samples are outside the square.
-    """
-    points = np.column_stack([embedding, np.zeros(len(embedding))])[:, :2]
-    middle = np.median(points, axis=0)
-    distance = np.linalg.norm(points - middle, axis=1)
-    near = distance <= FAR * np.quantile(distance, 0.95)
-    low, high = points[near].min(axis=0), points[near].max(axis=0)
-    side = float((high - low).max()) or float(distance.max()) or 1.0
-    scaled = 0.5 + (points - (low + high) / 2) / side
-    far = ((scaled < -1e-9) | (scaled > 1 + 1e-9)).any(axis=1)
-    return np.rint(np.clip(scaled, 0, 1) * STEPS).astype(np.int16), far
-
-
-def draw_curves(findings: Findings) -> go.Figure:
-    """Draw the score of every method against the number of neighbours.
-
-    Parameters
-    ----------
-    findings : Findings
-        What was measured.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        A trace for each method that has a curve; `customdata` says a point in words.
-    """
-    figure = load_plotly("graph_objects").Figure()
-    colors = _curve_colors(findings.results)
-    curves = [(r, r.curve) for r in findings.results if r.curve is not None]
-    for number, (result, curve) in enumerate(curves):
-        twin = result.kind == "twin"
-        symbol = _symbol(number)
-        color = COLORS[colors[result.name] % len(COLORS)]
-        errors = np.nan_to_num(curve.errors)
-        figure.add_scatter(
-            x=curve.sizes,
-            y=curve.means,
-            customdata=[f"{result.title}, {words}" for words in tell_curve(curve)],
-            name=escape_words(result.title),
-            mode="lines+markers",
-            line={"width": 2, "dash": "dash" if twin else "solid"},
-            marker={
-                "color": color,
-                "symbol": f"{symbol}-open" if twin else symbol,
-                "size": round(8 * SYMBOLS[symbol], 2),
-            },
-            error_y={"array": errors, "visible": bool(errors.any()), "thickness": 1},
-            hoverinfo="none",
-        )
-    return figure.update_layout(
-        template="none",
-        hovermode="closest",
-        showlegend=True,
-        xaxis={
-            "type": "log",
-            "title": {"text": "K, the number of neighbours"},
-            "tickvals": _apart({size for _, curve in curves for size in curve.sizes}),
-            "showgrid": False,
-            "zeroline": False,
-        },
-        yaxis={"zeroline": False},
-    )
-
-
-def tell_curve(curve: Curve) -> list[str]:
-    """Return each point of a curve in words."""
-    return [
-        f"K = {size}: {mean:.3f}" + ("" if np.isnan(error) else f" ± {error:.3f}")
-        for size, mean, error in zip(
-            curve.sizes, curve.means, curve.errors, strict=True
-        )
-    ]
-
-
-def _curve_colors(results: list[Result]) -> dict[str, int]:
-    """Give each curve the number of a colour; a method and its twin share one."""
-    colors: dict[str, int] = {}
-    for result in sorted(results, key=lambda r: r.kind == "twin"):
-        if result.curve is not None and result.name not in colors:
-            colors[result.name] = max(colors.values(), default=-1) + 1
-            colors.setdefault(result.twin, colors[result.name])
-    return colors
-
-
-def _apart(sizes: set[int]) -> list[int]:
-    """Leave out sizes whose numbers would overlap on a phone's logarithmic axis."""
-    kept: list[int] = []
-    for size in sorted(sizes):
-        if not kept or size >= 2 * kept[-1]:
-            kept.append(size)
-    return kept
 
 
 def escape_words(text: str) -> str:

@@ -14,8 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..estimators.methods import Method
+from .choosing import WEIGHTS, compiles
+from .folds import score_classes
 from .scoring import (
+    SWEPT,
     Curve,
+    Held,
     Problem,
     Result,
     hold_out,
@@ -23,6 +27,9 @@ from .scoring import (
     measure_picture,
     tell_warnings,
 )
+
+CONTROL_FOLDS = 2
+"""Folds of a control: it need not be precise."""
 
 
 @dataclass(frozen=True)
@@ -35,23 +42,29 @@ class Plan:
         What is known before anything is measured.
     calls : list of callable
         The picture, which makes a `Result`; then one `Held` for each split.
+    weight : float
+        Time of a call, relative to that of most methods.
+    together : bool
+        Whether one process should run all: the package compiles itself in each.
     """
 
     result: Result
     calls: list[Callable[[], Any]]
+    weight: float = 1.0
+    together: bool = False
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a piece came to: a value, or why there is none; and warnings."""
+    """The result of a call: a value, or why there is none; and warnings."""
 
     value: Any
     failure: str
     caught: list[tuple[type[Warning], str]]
 
 
-def plan(method: Method, problem: Problem, kind: str) -> Plan:
-    """Say what has to be measured: all samples' picture, then each part held out.
+def plan(method: Method, problem: Problem, kind: str, n_folds: int = 0) -> Plan:
+    """List what has to be measured: the picture of all samples, then each fold.
 
     Parameters
     ----------
@@ -61,24 +74,31 @@ def plan(method: Method, problem: Problem, kind: str) -> Plan:
         On what.
     kind : str
         Kind of the result.
+    n_folds : int, default=0
+        Folds to score, the first ones; 0 for all.
 
     Returns
     -------
     Plan
     """
-    result = Result(method.name, method.title, method.remark, kind, method.twin)
-    calls: list[Callable[[], Any]] = [
-        partial(measure_picture, method, replace(problem, splits=[]), result)
-    ]
+    measure = "trustworthiness" if problem.task == "none" else "held_out"
+    result = Result(
+        method.name, method.title, method.remark, kind, method.twin, measure
+    )
+    bare = replace(problem, splits=[])
+    calls: list[Callable[[], Any]] = [partial(measure_picture, method, bare, result)]
+    # What a fold needs of the problem, without the samples of the others.
+    light = replace(bare, X=problem.X[:0], y=None)
     fewest = min((len(split.train) for split in problem.splits), default=0)
-    for split in problem.splits:
-        settings = (fewest, problem.n_neighbors, problem.sweep)
-        calls.append(partial(hold_out, method, split, *settings))
-    return Plan(result, calls)
+    for number, split in enumerate(problem.splits[: n_folds or None]):
+        swept = problem.sweep and problem.task != "none" and number < SWEPT
+        settings = replace(light, sweep=swept)
+        calls.append(partial(hold_out, method, settings, split, fewest))
+    return Plan(result, calls, WEIGHTS.get(method.name, 1.0), compiles(method))
 
 
 def plan_control(method: Method, problem: Problem) -> Plan:
-    """Plan a supervised method under shuffled labels: what leaks, shows here."""
+    """Plan a supervised method under shuffled labels, to show whether labels leak."""
     assert problem.y is not None
     rng = np.random.default_rng(0)
     splits = [
@@ -95,23 +115,46 @@ def plan_control(method: Method, problem: Problem) -> Plan:
         remark="control: what is left when the labels mean nothing",
         twin="",
     )
-    return plan(control, shuffled, "control")
+    return plan(control, shuffled, "control", CONTROL_FOLDS)
 
 
-def run_call(call: Callable[[], Any]) -> Outcome:
-    """Run one piece of a plan, whatever happens."""
+def run_calls(calls: Sequence[Callable[[], Any]]) -> list[Outcome]:
+    """Run some calls of a plan one after the other; an error ends none of the others.
+
+    Linear algebra runs on one thread: other calls use the other cores.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        return [_run_call(call) for call in calls]
+
+
+def _run_call(call: Callable[[], Any]) -> Outcome:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         value, failure = None, ""
         try:
             value = call()
-        except (ValueError, ArithmeticError, MemoryError, ImportError) as error:
-            failure = (str(error).splitlines() or [type(error).__name__])[0]
+        except (ValueError, TypeError, ArithmeticError, MemoryError, ImportError) as e:
+            failure = (str(e).splitlines() or [type(e).__name__])[0]
     return Outcome(value, failure, [(w.category, str(w.message)) for w in caught])
 
 
-def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Result:
-    """Put together what the pieces of a plan came to, in their order.
+def conclude(
+    planned: Plan, outcomes: Sequence[Outcome], problem: Problem, n_classes: int
+) -> Result:
+    """Put together the outcomes of a plan, in their order.
+
+    Parameters
+    ----------
+    planned : Plan
+        What was run.
+    outcomes : sequence of Outcome
+        One for each of its calls.
+    problem : Problem
+        On what.
+    n_classes : int
+        Number of classes; 0 if the target is something else.
 
     Returns
     -------
@@ -128,11 +171,36 @@ def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> Result:
         return result
     if held[0] is None:
         return replace(result, remark=f"{result.remark}; cannot place new samples")
-    own, sizes = held[0].own, held[0].sizes
-    columns = zip(*(part.accuracies for part in held), strict=True)
+    folds = tuple(
+        part.scores[part.sizes.index(part.own) if part.own else 0] for part in held
+    )
+    result = replace(result, folds=folds, curve=result.curve or _curve(held))
+    if problem.task == "none":
+        return result
+    mean, error = mean_and_error(folds)
+    result = replace(result, held_out=mean, held_out_error=error)
+    return add_classes(result, held, problem, n_classes) if n_classes else result
+
+
+def _curve(held: Sequence[Held]) -> Curve | None:
+    """Return the means along the sizes, over the folds that have all sizes."""
+    swept = [part for part in held if len(part.sizes) > 1]
+    if not swept:
+        return None
+    columns = zip(*(part.scores for part in swept), strict=True)
     pairs = [mean_and_error(column) for column in columns]
-    mean, error = pairs[sizes.index(own) if own else 0]
-    curve = None
-    if len(sizes) > 1:
-        curve = Curve(sizes, [pair[0] for pair in pairs], [pair[1] for pair in pairs])
-    return replace(result, held_out=mean, held_out_error=error, curve=curve)
+    return Curve(swept[0].sizes, [mean for mean, _ in pairs], [e for _, e in pairs])
+
+
+def add_classes(
+    result: Result, held: Sequence[Held], problem: Problem, n_classes: int
+) -> Result:
+    """Add balanced accuracy, macro F1 and recalls of all held-out samples."""
+    pairs = [
+        (split.y_test, part.predicted)
+        for split, part in zip(problem.splits, held, strict=False)
+    ]
+    y = np.concatenate([true for true, _ in pairs])
+    predicted = np.concatenate([said for _, said in pairs])
+    balanced, macro_f1, recalls = score_classes(y, predicted, n_classes)
+    return replace(result, balanced=balanced, macro_f1=macro_f1, recalls=recalls)

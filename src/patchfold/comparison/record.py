@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -23,10 +23,11 @@ PACKAGES = (
     "pandas",
     "plotly",
     "umap-learn",
+    "openTSNE",
 )
 """Whose versions a record has, beside Python's."""
 
-NEEDED = ("pandas", "plotly")
+NEEDED = ("pandas",)
 """Packages of the extra `cli` without which nothing can be compared."""
 
 
@@ -53,11 +54,21 @@ class Findings:
     remarks : list of str
         What else a reader has to know.
     n_splits : int
-        Parts that were held out one after the other; 0 without classes.
+        Folds; each part is held out once.
     versions : dict of str to str
         Of Python and the packages.
     command : str
         What repeats it.
+    n_given : int
+        Rows of the table as it was given; 0 if that is not known.
+    target : str
+        Name of the target, or "".
+    values : array (n,) or None
+        The target, if it is a measurement.
+    groups : array of int (n,) or None
+        Groups that HDBSCAN found, as positions in `group_names`.
+    group_names : list of str
+        Names of the groups.
     """
 
     name: str
@@ -71,6 +82,18 @@ class Findings:
     n_splits: int
     versions: dict[str, str]
     command: str
+    n_given: int = 0
+    target: str = ""
+    values: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    group_names: list[str] = field(default_factory=list)
+
+    @property
+    def task(self) -> str:
+        """What the target is: "classes", "numbers", or "none"."""
+        if self.labels is not None:
+            return "classes"
+        return "none" if self.values is None else "numbers"
 
     @property
     def embeddings(self) -> dict[str, np.ndarray]:
@@ -80,6 +103,11 @@ class Findings:
             for r in self.results
             if r.embedding is not None and r.kind != "control"
         }
+
+    def ranked(self) -> list[Result]:
+        """Return the methods, the best first; those without a score come last."""
+        own = [r for r in self.results if r.kind not in ("reference", "control")]
+        return sorted(own, key=lambda r: -np.nan_to_num(r.primary, nan=-np.inf))
 
 
 def check_installed() -> None:

@@ -2,120 +2,50 @@
 
 from __future__ import annotations
 
-import html
 import inspect
 import os
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
+from joblib import cpu_count
+from joblib.parallel import get_active_backend
 
-from ..backends.files import write_text
 from ..backends.processes import run_pieces
 from ..backends.progress import counted
-from ..estimators.methods import (
-    METHODS,
-    OTHERS,
-    PAPERS,
-    TWINS,
-    Method,
-    find_method,
-    is_installed,
-)
-from ..tables import choose_columns, encode_classes, make_encoder
+from ..estimators.methods import Method
+from ..tables import choose_columns, make_encoder
 from ..tables.encoding import describe_columns
 from ..tables.reading import ReadOptions
-from .figure import draw_embeddings
-from .planning import Outcome, conclude, plan, plan_control, run_call
-from .record import Findings, check_installed, installed_versions
-from .report import build_page
-from .samples import draw_rows, read_data, sample_names
-from .scoring import Problem, Result, make_splits, reference
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import plotly.graph_objects as go
-
-MAX_CLASSES = 56
-"""So many looks a picture has for classes; beyond, a target is hardly one."""
-
-SCORES = (
-    *("title", "kind", "n_neighbors", "silhouette", "held_out", "held_out_error"),
-    *("trustworthiness", "seconds", "remark", "failure"),
+from .choosing import CLASS_METHODS, choose_methods, kind_of
+from .comparison import Comparison
+from .folds import make_splits
+from .planning import Outcome, Plan, conclude, plan, plan_control, run_calls
+from .preparing import (
+    SMALL_TABLE,
+    count_folds,
+    find_groups,
+    is_measurement,
+    read_classes,
 )
-"""Columns of the table of scores."""
+from .record import check_installed, installed_versions
+from .references import score_references
+from .samples import draw_rows, read_data, sample_names
+from .scoring import Problem, Result
 
 LONGEST = 200
 """An argument that is longer is written down by its name."""
 
 
-class Comparison(Findings):
-    """Every method's scores and pictures of one table; `Findings` has the attributes.
-
-    In a notebook it shows itself: linked pictures and a table that sorts. `figure`
-    returns the pictures alone, to go on with in Plotly.
-    """
-
-    def __repr__(self) -> str:
-        return (
-            f"Comparison({self.name!r}, {len(self.ids)} samples, "
-            f"{len(self.embeddings)} embeddings)"
-        )
-
-    @property
-    def scores(self) -> pd.DataFrame:
-        """The table of scores, a row per method."""
-        import pandas as pd
-
-        rows = [[getattr(r, name) for name in SCORES] for r in self.results]
-        index = pd.Index([r.name for r in self.results], name="method")
-        return pd.DataFrame(rows, index=index, columns=list(SCORES))
-
-    def figure(self) -> go.Figure:
-        """Return the pictures alone, as one Plotly figure.
-
-        Returns
-        -------
-        plotly.graph_objects.Figure
-            A subplot for each method, and in it a trace for each class, which the
-            legend hides everywhere. `customdata` is the position of the sample in
-            `ids`. Open symbols at the edge are samples far outside.
-
-        Examples
-        --------
-        >>> import patchfold as pf
-        >>> found = pf.compare("iris", methods=["elap", "pca"], sweep=False)
-        >>> figure = found.figure()
-        >>> len(figure.data)
-        6
-        >>> [title.text for title in figure.layout.annotations]
-        ['ELAP', 'PCA']
-        """
-        return draw_embeddings(self)
-
-    def to_html(self) -> str:
-        """Return the report: one page that needs nothing else."""
-        return build_page(self)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report, whole or not at all."""
-        write_text(Path(path), self.to_html())
-
-    def _repr_html_(self) -> str:
-        """Show the report in a frame of its own, so that notebooks stay as they are."""
-        page = html.escape(self.to_html(), quote=True)
-        return (
-            f'<iframe srcdoc="{page}" style="width:100%;height:48rem;border:0" '
-            f'title="patchfold: methods compared"></iframe>'
-        )
+FEW_ROWS = 400
+"""Below this many rows, starting processes takes longer than they save."""
 
 
 def compare(
     data: Any,
     target: Any = None,
     *,
-    methods: Iterable[str] | None = None,
+    methods: Iterable[Any] | None = None,
     n_neighbors: int = 20,
     drop: Iterable[str] = (),
     id: str | None = None,
@@ -128,28 +58,40 @@ def compare(
     n_splits: int = 5,
     sweep: bool = True,
     max_samples: int = 2000,
-    progress: Callable[[int, int], None] | None = None,
+    groups: bool = False,
+    n_jobs: int | None = None,
+    progress: Callable[[float, float], None] | None = None,
 ) -> Comparison:
-    """Run the methods side by side on a table.
+    """Say which method shows a table best, and whether to trust that.
 
-    The five recipes, their Euclidean twins, PCA, t-SNE and UMAP, where it is installed.
-    Held-out accuracy is honest: columns are encoded and the method is fitted without
-    the samples that are then placed by `transform` and classified by their 7 nearest
-    training samples. A method that cannot place new samples has none. A supervised
-    method is run again under permuted labels.
+    Methods run side by side: PatchPosterior and LDA (with classes), CauchyMap, the
+    papers' recipes, their Euclidean twins, PCA, t-SNE (by openTSNE, where it is
+    installed) and UMAP (where it is installed).
 
-    `joblib.parallel_config` spreads the work over processes or a cluster; the seconds
-    are then those of fits that had neighbours.
+    The held-out score is honest: columns are encoded and the method is fitted without
+    the samples that `transform` then places; their 7 nearest training samples predict
+    the target. It is the accuracy of classes, or R² of a measurement. A method that
+    cannot place new samples has none. A supervised method is run again under permuted
+    labels. Without a target the methods are ranked by trustworthiness, of fits to
+    parts of the samples.
+
+    The best method is compared with each other one over the same folds: a t-test
+    whose variance is corrected for folds that share samples, and Holm's correction for
+    the number of methods.
 
     Parameters
     ----------
     data : pandas.DataFrame, array-like (n, m), path or str
         A table, a file (CSV, Parquet, ARFF), or the name of a dataset.
     target : str or array-like (n,), default=None
-        The column of the classes, or the classes. A dataset knows its own. None leaves
-        out what needs classes.
-    methods : iterable of str, default=None
-        Names from `patchfold.estimators.methods.METHODS`; None for those above.
+        A column, or the values themselves: classes, or a measurement (numbers with
+        more than 56 distinct values, or more than 10 if they have fractions). A
+        dataset knows its own. None leaves out what needs a target.
+    methods : iterable, default=None
+        What to run: names from `patchfold.estimators.methods.METHODS`, "lda", dotted
+        names such as "sklearn.decomposition.FastICA", transformers or pipelines of
+        scikit-learn, and pairs of a name and a transformer. "defaults" stands for
+        the methods above, as does None.
     n_neighbors : int, default=20
         Neighbours of every method, except KLAP with its paper's .75 n.
     drop, id, categories, scale, impute, keep, auto
@@ -160,12 +102,18 @@ def compare(
     n_splits : int, default=5
         Parts that are held out one after the other.
     sweep : bool, default=True
-        Whether to score other numbers of neighbours too.
+        Whether to score other numbers of neighbours too, on two of the folds.
     max_samples : int, default=2000
-        From a larger table so many samples are drawn at random, always the same ones.
+        Rows to use at most; of a larger table, this many are drawn at random, always
+        the same ones.
+    groups : bool, default=False
+        Whether to colour the pictures by groups that HDBSCAN finds in the columns.
+    n_jobs : int, default=None
+        Processes. None is what `joblib.parallel_config` says, else one for each core,
+        or one alone for fewer than 400 rows.
     progress : callable, default=None
-        Called with the pieces of work that are done, and all there are. None shows a
-        bar in a notebook.
+        Called with the work that is done, and all there is. None shows a bar in a
+        notebook.
 
     Returns
     -------
@@ -186,11 +134,12 @@ def compare(
     check_installed()
     source = read_data(data, target, id, reading)
     name, frame, column = source.name, source.frame, source.target
-    chosen = _choose_methods(methods)
-    _check_counts(n_neighbors=n_neighbors, n_splits=n_splits, max_samples=max_samples)
     remarks = [*source.remarks]
+    chosen = choose_methods(methods, remarks)
+    _check_counts(n_neighbors=n_neighbors, n_splits=n_splits, max_samples=max_samples)
     if n_splits < 2:
         raise ValueError(f"n_splits must be 2 or more. Got {n_splits} instead.")
+    n_given = len(frame)
     # Of all rows, as a part of them would not show a row counter.
     columns = choose_columns(
         frame,
@@ -208,40 +157,59 @@ def compare(
     encoder = make_encoder(
         columns, categories=categories, scale=scale, impute=columns.impute
     )
-    labels: np.ndarray | None = None
-    class_names: list[str] = []
-    if columns.target is not None:
-        labels, class_names = _classes(columns.target)
-        n_splits = _possible_splits(labels, class_names, n_splits, remarks)
+    labels, class_names, values = _read_target(columns.target)
+    task = "classes" if class_names else "none" if values is None else "numbers"
+    if labels is not None:
+        n_splits = count_folds(labels, class_names, n_splits, remarks)
     else:
-        n_splits = 0
-        remarks.append(
-            "No target was named: there is no silhouette, no held-out accuracy, and "
-            "supervised methods are left out."
-        )
-    chosen = _runnable(chosen, labels is not None, remarks)
+        n_splits = min(n_splits, len(frame) // 4)
+    chosen = _runnable(chosen, task, remarks)
+    if len(frame) < SMALL_TABLE:
+        remarks.append(f"{len(frame)} rows are few: another sample may order anew.")
+    y = values if labels is None else labels
     problem = Problem(
         X=encoder.fit_transform(columns.features),
-        y=labels,
-        splits=make_splits(encoder, columns.features, labels, n_splits)
-        if labels is not None
+        y=y,
+        splits=make_splits(
+            encoder, columns.features, y, n_splits, stratified=labels is not None
+        )
+        if n_splits > 1
         else [],
         n_neighbors=n_neighbors,
         sweep=sweep,
+        task=task,
     )
+    found, group_names = find_groups(problem.X) if groups else (None, [])
     return Comparison(
         name=name,
-        results=_run(chosen, problem, progress),
+        results=_run(chosen, problem, len(class_names), n_jobs, progress),
         labels=labels,
         class_names=class_names,
         ids=sample_names(frame if columns.ids is None else columns.ids),
         frame=frame,
         columns=describe_columns(columns, categories=categories, scale=scale),
         remarks=remarks,
-        n_splits=n_splits,
+        n_splits=len(problem.splits),
         versions=installed_versions(),
         command=command,
+        n_given=n_given,
+        target="" if columns.target is None else str(columns.target.name),
+        values=values,
+        groups=found,
+        group_names=group_names,
     )
+
+
+def _read_target(
+    target: Any,
+) -> tuple[np.ndarray | None, list[str], np.ndarray | None]:
+    """Return classes and their names, or the numbers of a measurement, or neither."""
+    if target is None:
+        return None, [], None
+    if is_measurement(target):
+        return None, [], target.to_numpy(dtype=float)
+    codes, names = read_classes(target)
+    return codes, names, None
 
 
 def _call(given: dict[str, Any]) -> str:
@@ -262,99 +230,88 @@ def _call(given: dict[str, Any]) -> str:
 
 
 def _run(
-    chosen: list[Method], problem: Problem, progress: Callable[[int, int], None] | None
+    chosen: list[Method],
+    problem: Problem,
+    n_classes: int,
+    n_jobs: int | None,
+    progress: Callable[[float, float], None] | None,
 ) -> list[Result]:
-    plans = [plan(method, problem, _kind(method)) for method in chosen]
-    plans += [plan_control(method, problem) for method in chosen if method.supervised]
-    calls = [call for planned in plans for call in planned.calls]
-    found: dict[int, Outcome] = {}
+    plans = [plan(method, problem, kind_of(method)) for method in chosen]
+    if n_classes:
+        plans += [
+            plan_control(method, problem) for method in chosen if method.supervised
+        ]
+    pieces = sorted(_cut(plans), key=lambda piece: -piece[0])  # the longest first
+    total = float(sum(weight for weight, _, _ in pieces))
+    done = 0.0
+    found: dict[tuple[int, int], Outcome] = {}
+    calls = [[plans[p].calls[c] for c in places] for _, p, places in pieces]
+    jobs = _count_jobs(n_jobs, len(problem.X))
     with counted("compare", "methods") as bar:
         tell = progress or bar
-        tell(0, len(calls))
-        for place, outcome in run_pieces(run_call, calls):
-            found[place] = outcome
-            tell(len(found), len(calls))
-    results, first = [], 0
-    for planned in plans:
-        last = first + len(planned.calls)
-        results.append(
-            conclude(planned, [found[place] for place in range(first, last)])
+        tell(done, total)
+        for place, outcomes in run_pieces(run_calls, calls, n_jobs=jobs):
+            weight, number, places = pieces[place]
+            found |= {(number, c): o for c, o in zip(places, outcomes, strict=True)}
+            done += weight
+            tell(done, total)
+    results = [
+        conclude(
+            planned,
+            [found[number, c] for c in range(len(planned.calls))],
+            problem,
+            n_classes,
         )
-        first = last
-    results.insert(len(chosen), reference(problem))
-    return results
+        for number, planned in enumerate(plans)
+    ]
+    return [
+        *results[: len(chosen)],
+        *score_references(problem, n_classes),
+        *results[len(chosen) :],
+    ]
 
 
-def _kind(method: Method) -> str:
-    if method.name in TWINS:
-        return "twin"
-    return "other" if method.name in OTHERS else "patch"
+def _cut(plans: list[Plan]) -> list[tuple[float, int, list[int]]]:
+    """Return pieces of work: their weight, the plan, and which of its calls."""
+    pieces = []
+    for number, planned in enumerate(plans):
+        places = list(range(len(planned.calls)))
+        parts = [places] if planned.together else [[place] for place in places]
+        pieces += [(planned.weight * len(part), number, part) for part in parts]
+    return pieces
 
 
-def _choose_methods(names: Iterable[str] | None) -> list[Method]:
-    if names is None:
-        return [METHODS[name] for name in (*PAPERS, *TWINS, *OTHERS)]
-    chosen = list(dict.fromkeys(find_method(name).name for name in names))
-    if not chosen:
-        raise ValueError("methods must name one or more.")
-    return [METHODS[name] for name in chosen]
+def _count_jobs(n_jobs: int | None, n_rows: int) -> int | None:
+    """Return the number of processes; None leaves it to joblib's own setting."""
+    if n_jobs is not None:
+        return n_jobs
+    backend, configured = get_active_backend()
+    if configured is not None or type(backend).__name__ != "LokyBackend":
+        return None
+    return 1 if n_rows < FEW_ROWS else cpu_count()
+
+
+def _runnable(chosen: list[Method], task: str, remarks: list[str]) -> list[Method]:
+    """Leave out methods that need a target of another kind."""
+    left_out = [
+        method
+        for method in chosen
+        if (task == "none" and method.supervised)
+        or (task == "numbers" and method.name in CLASS_METHODS)
+    ]
+    if left_out:
+        titles = ", ".join(method.title for method in left_out)
+        need = "labels, and no target was named" if task == "none" else "classes"
+        remarks.append(
+            f"{titles} {'needs' if len(left_out) == 1 else 'need'} {need}: left out."
+        )
+    kept = [method for method in chosen if method not in left_out]
+    if not kept:
+        raise ValueError("none of the methods can run here: name a target, or others.")
+    return kept
 
 
 def _check_counts(**counts: int) -> None:
     for name, count in counts.items():
         if not isinstance(count, int) or count < 1:
             raise ValueError(f"{name} must be an int >= 1. Got {count!r} instead.")
-
-
-def _runnable(
-    chosen: list[Method], has_labels: bool, remarks: list[str]
-) -> list[Method]:
-    missing = [method.title for method in chosen if not is_installed(method)]
-    if missing:
-        remarks.append(
-            f"{', '.join(missing)} is left out: it is not installed "
-            '(pip install "patchfold[eval]").'
-        )
-    kept = [
-        method
-        for method in chosen
-        if is_installed(method) and (has_labels or not method.supervised)
-    ]
-    if not kept:
-        raise ValueError("none of the methods can run here: name a target, or others.")
-    return kept
-
-
-def _classes(target: pd.Series) -> tuple[np.ndarray, list[str]]:
-    codes, names = encode_classes(target)
-    if len(names) > MAX_CLASSES:
-        raise ValueError(
-            f"the target {target.name!r} has {len(names)} different values in "
-            f"{len(codes)} rows, and methods are compared by classes, at most "
-            f"{MAX_CLASSES}. Is it a measurement? Then drop it, and name no target."
-        )
-    if len(names) < 2:
-        raise ValueError(
-            f"the target {target.name!r} has {len(names)} class, and scores need two: "
-            "name another target, or none."
-        )
-    if np.bincount(codes).max() < 2:
-        raise ValueError(
-            f"the target {target.name!r} has another class in each of the "
-            f"{len(codes)} rows, so none can be held out: name another target, or none."
-        )
-    return codes, names
-
-
-def _possible_splits(
-    labels: np.ndarray, names: Sequence[str], wanted: int, remarks: list[str]
-) -> int:
-    counts = np.bincount(labels)
-    fewest = int(counts.min())
-    if fewest < wanted:
-        remarks.append(
-            f"The class {names[int(counts.argmin())]!r} has {fewest} "
-            f"{'sample' if fewest == 1 else 'samples'}, so not every part that is held "
-            "out has one."
-        )
-    return max(2, min(wanted, int(counts.max())))

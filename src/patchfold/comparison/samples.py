@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def read_data(
     data: Any, target: Any, id: str | None, reading: ReadOptions | None
 ) -> Source:
-    """Return the table with the column of the classes."""
+    """Return the table with the column of the target."""
     import pandas as pd
 
     named = target if isinstance(target, str) else None
@@ -47,24 +47,24 @@ def read_data(
 def draw_rows(
     frame: pd.DataFrame, column: str | None, most: int, remarks: list[str]
 ) -> np.ndarray:
-    """Return the rows that have a class; of many, as many as are wanted."""
+    """Return the rows that have a target; of many, as many as are wanted."""
     rows = np.arange(len(frame))
     if column in frame.columns:
         labelled = frame[column].notna().to_numpy()
         if not labelled.all():
             remarks.append(
-                f"{(~labelled).sum()} rows have no class in {column!r} and are left "
+                f"{(~labelled).sum()} rows have no value in {column!r} and are left "
                 "out."
             )
             rows = rows[labelled]
             if not len(rows):
                 raise ValueError(
-                    f"no row has a class in {column!r}: name another target, or none."
+                    f"no row has a value in {column!r}: name another target, or none."
                 )
     if len(rows) > most:
         remarks.append(
-            f"{most:,} of {len(rows):,} rows were drawn at random (always the same "
-            "ones); --max-samples takes more."
+            f"{most:,} of {len(rows):,} rows were drawn at random, always the same "
+            "ones, to save time; --max-samples (max_samples) takes more."
         )
         drawn = np.random.default_rng(0).permutation(len(rows))[:most]
         rows = rows[np.sort(drawn)]

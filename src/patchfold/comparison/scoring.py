@@ -1,4 +1,4 @@
-"""One method, one table -> its picture and its scores."""
+"""One method, one table -> its picture, and its score on each fold."""
 
 from __future__ import annotations
 
@@ -10,33 +10,23 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 
 from ..estimators.methods import Method
 from ..estimators.sweep import fit_sweep
-from ..metrics import trustworthiness
-from ..metrics.panels import score_classifiers, silhouette
+from ..metrics import continuity, triplet_accuracy, trustworthiness
+from ..metrics.panels import silhouette
 from ..neighbors.choice import resolve_n_neighbors
+from .choosing import compiles
+from .folds import Split, predict, score_part
+from .hiding import find_hidden
 
 TRUST_NEIGHBORS = 5
 
+SWEPT = 2
+"""Folds on which other numbers of neighbours are scored: all would take too long."""
 
-@dataclass(frozen=True)
-class Split:
-    """Numbers of a training part and of the rest, encoded by the training part alone.
-
-    Attributes
-    ----------
-    train, test : arrays
-        Samples.
-    y_train, y_test : arrays
-        Their classes.
-    """
-
-    train: np.ndarray
-    test: np.ndarray
-    y_train: np.ndarray
-    y_test: np.ndarray
+WARM_UP = 60
+"""Samples that a package compiles itself on, before its time is taken."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +38,15 @@ class Problem:
     X : array (n, m)
         All samples, encoded.
     y : array (n,) or None
-        Classes.
+        The target: classes, or numbers.
     splits : list of Split
-        For held-out accuracy; empty without classes.
+        The folds.
     n_neighbors : int
         Neighbours of every method but those with a number of their own.
     sweep : bool
         Whether to score other neighbourhood sizes too.
+    task : str
+        What the target is: "classes", "numbers", or "none".
     """
 
     X: np.ndarray
@@ -62,6 +54,12 @@ class Problem:
     splits: list[Split]
     n_neighbors: int = 20
     sweep: bool = True
+    task: str = "classes"
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """The target, if it is classes."""
+        return self.y if self.task == "classes" else None
 
 
 @dataclass(frozen=True)
@@ -81,19 +79,31 @@ class Result:
     ----------
     name, title, remark, kind, twin : str
         As in `Method`; the kind is "patch", "twin", "other", "reference" or "control".
+    measure : str
+        Which score the methods are ranked by: "held_out", or "trustworthiness".
     embedding : array (n, 2) or None
         All samples.
     n_neighbors : int or None
         Neighbours of that embedding.
-    silhouette, trustworthiness, seconds : float
-        Of that embedding; the seconds are those of its fit.
+    silhouette, trustworthiness, continuity, triplets : float
+        Of that embedding.
+    seconds, compile_seconds : float
+        Of its fit, and of the compilation before it.
     held_out, held_out_error : float
-        Mean accuracy on samples the fit has not seen, and its standard error over the
-        splits.
+        Mean score on samples the fit has not seen, and its standard error over the
+        folds: accuracy of classes, R² of numbers.
+    balanced, macro_f1 : float
+        Balanced accuracy and macro F1 of all held-out samples.
+    recalls : tuple of float
+        Share of each class that is classified rightly when held out.
+    folds : tuple of float
+        The score on every fold that methods are ranked by.
     curve : Curve or None
-        Held-out accuracy, or without classes trustworthiness, against neighbours.
+        Held-out score, or without a target trustworthiness, against neighbours.
     remarks : tuple of str
         Warnings that were given on the way.
+    hides : str
+        Why the picture hides structure, if it does.
     failure : str
         Why there is nothing.
     """
@@ -103,59 +113,47 @@ class Result:
     remark: str = ""
     kind: str = "patch"
     twin: str = ""
+    measure: str = "held_out"
     embedding: np.ndarray | None = None
     n_neighbors: int | None = None
     silhouette: float = np.nan
     held_out: float = np.nan
     held_out_error: float = np.nan
+    balanced: float = np.nan
+    macro_f1: float = np.nan
+    recalls: tuple[float, ...] = ()
+    folds: tuple[float, ...] = ()
     trustworthiness: float = np.nan
+    continuity: float = np.nan
+    triplets: float = np.nan
     seconds: float = np.nan
+    compile_seconds: float = np.nan
     curve: Curve | None = None
     remarks: tuple[str, ...] = field(default=())
+    hides: str = ""
     failure: str = ""
 
+    @property
+    def primary(self) -> float:
+        """The score that methods are ranked by."""
+        return float(getattr(self, self.measure))
 
-def make_splits(
-    encoder: Any, features: Any, y: np.ndarray, n_splits: int
-) -> list[Split]:
-    """Cut the samples into stratified parts, each to be held out once.
-
-    Parameters
-    ----------
-    encoder : transformer
-        Cloned and fitted on each training part.
-    features : pandas.DataFrame
-        All samples.
-    y : array (n,)
-        Classes.
-    n_splits : int
-        How many parts, two or more.
-
-    Returns
-    -------
-    list of Split
-    """
-    folds = StratifiedKFold(n_splits, shuffle=True, random_state=0)
-    splits = []
-    with warnings.catch_warnings():
-        # A class with fewer samples than there are parts is missing from some of them.
-        warnings.simplefilter("ignore", UserWarning)
-        pairs = list(folds.split(np.zeros(len(y)), y))
-    for train, test in pairs:
-        coder = clone(encoder)
-        inside = coder.fit_transform(features.iloc[train])
-        outside = coder.transform(features.iloc[test])
-        splits.append(Split(inside, outside, y[train], y[test]))
-    return splits
+    @property
+    def error(self) -> float:
+        """Standard error of the primary score, over the folds."""
+        if np.isfinite(self.held_out_error):
+            return self.held_out_error
+        return mean_and_error(self.folds)[1] if len(self.folds) > 1 else np.nan
 
 
 @dataclass(frozen=True)
 class Held:
-    """Accuracies on one part that was held out: at each size, and which is its own."""
+    """Scores on one part that was held out: at each size, and which is its own."""
 
     own: int | None
     sizes: list[int]
-    accuracies: list[float]
+    scores: list[float]
+    predicted: np.ndarray | None
 
 
 def tell_warnings(caught: Sequence[tuple[type[Warning], str]]) -> tuple[str, ...]:
@@ -166,27 +164,6 @@ def tell_warnings(caught: Sequence[tuple[type[Warning], str]]) -> tuple[str, ...
     return tuple(
         first + (f" (And {len(more)} more like this, in other fits.)" if more else "")
         for first, *more in kinds.values()
-    )
-
-
-def reference(problem: Problem) -> Result:
-    """Score the encoded features themselves, which an embedding has to live up to."""
-    result = Result(
-        "features", "all features", "no embedding", "reference", trustworthiness=1.0
-    )
-    if problem.y is None:
-        return result
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        scores = [_accuracy(s, s.train, s.test) for s in problem.splits]
-        width = silhouette(problem.X, problem.y)
-    mean, error = mean_and_error(scores)
-    return replace(
-        result,
-        silhouette=width,
-        held_out=mean,
-        held_out_error=error,
-        remarks=tell_warnings([(w.category, str(w.message)) for w in caught]),
     )
 
 
@@ -203,58 +180,131 @@ def _labels(method: Method, y: np.ndarray | None) -> np.ndarray | None:
 
 def measure_picture(method: Method, problem: Problem, result: Result) -> Result:
     """Embed all samples, and add the picture and its scores to a result."""
-    X, y = problem.X, problem.y
+    X, y, classes = problem.X, problem.y, problem.classes
     model = _estimator(method, problem.n_neighbors)
+    compiling = _warm_up(method, X, y) if compiles(method) else np.nan
     start = time.perf_counter()
-    embedding = model.fit_transform(X, _labels(method, y))
+    made = fit_transform(model, X, _labels(method, y))
     seconds = time.perf_counter() - start
+    embedding = _shown(made)
     curve = None
-    if y is None and problem.sweep and method.sizes:
+    if problem.task == "none" and problem.sweep and method.sizes:
         _, sizes = _sizes(method, model, len(X), problem.sweep)
         fits = fit_sweep(model, X, n_neighbors=sizes)
-        scores = [_trust(X, fitted.embedding_) for fitted in fits]
+        scores = [trust(X, fitted.embedding_) for fitted in fits]
         curve = Curve(sizes, scores, [np.nan] * len(sizes))
     return replace(
         result,
+        remark=_say_more(result.remark, made.shape[1]),
         embedding=embedding,
         n_neighbors=getattr(model, "n_neighbors_", None) if method.sizes else None,
-        silhouette=np.nan if y is None else silhouette(embedding, y),
-        trustworthiness=_trust(X, embedding),
+        silhouette=np.nan if classes is None else silhouette(embedding, classes),
+        trustworthiness=trust(X, embedding),
+        continuity=_keep(continuity, X, embedding),
+        triplets=triplet_accuracy(X, embedding) if len(X) > 2 else np.nan,
         seconds=seconds,
+        compile_seconds=compiling,
         curve=curve,
+        hides=find_hidden(embedding, classes, _why_one_spot(method)),
     )
 
 
-def hold_out(
-    method: Method, split: Split, fewest: int, n_neighbors: int, sweep: bool
-) -> Held | None:
-    """Score one split at the method's own size, and along the curve.
+def _why_one_spot(method: Method) -> str:
+    if method.name == "posterior":
+        return "it draws class probabilities, and is sure of most rows"
+    return "it has seen the labels" if method.supervised else ""
 
-    None if the method cannot place new samples. `fewest` is the size of the smallest
-    training part: all are scored at the same neighbourhood sizes.
+
+def fit_transform(model: Any, X: np.ndarray, y: np.ndarray | None) -> np.ndarray:
+    """Fit a transformer and return the places of its training samples."""
+    if hasattr(model, "fit_transform"):
+        made = model.fit_transform(X, y)
+    else:
+        made = model.fit(X, y).transform(X)
+    made = np.asarray(made, dtype=float)
+    if made.ndim != 2 or made.shape[0] != len(X):
+        raise ValueError(
+            f"{type(model).__name__} must return a row for each of the {len(X)} "
+            f"samples. Got shape {made.shape} instead."
+        )
+    return made
+
+
+def _shown(coordinates: Any) -> np.ndarray:
+    """Return the first two coordinates, which are drawn and scored."""
+    return np.asarray(coordinates, dtype=float)[:, :2]
+
+
+def _say_more(remark: str, width: int) -> str:
+    if width <= 2:
+        return remark
+    said = f"the first two of its {width} coordinates are drawn and scored"
+    return f"{remark}; {said}" if remark else said
+
+
+def _warm_up(method: Method, X: np.ndarray, y: np.ndarray | None) -> float:
+    """Let a package compile itself on a few samples; return the seconds."""
+    start = time.perf_counter()
+    rows = np.linspace(0, len(X) - 1, min(WARM_UP, len(X))).astype(int)
+    labels = _labels(method, y)
+    few = None if labels is None else labels[rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = method.make(**method.compared)
+        fit_transform(model, X[rows], few)
+        if hasattr(model, "transform"):
+            model.transform(X[rows])
+    return time.perf_counter() - start
+
+
+def hold_out(
+    method: Method, problem: Problem, split: Split, fewest: int
+) -> Held | None:
+    """Score one fold at the method's own size, and along the curve.
+
+    None if the method cannot place new samples that have to be classified. `fewest`
+    is the size of the smallest training part: all are scored at the same sizes.
     """
-    model = _estimator(method, n_neighbors)
-    if not hasattr(model, "transform"):
+    model = _estimator(method, problem.n_neighbors)
+    if problem.task != "none" and not hasattr(model, "transform"):
         return None
     own: int | None = None
     sizes: list[int] = []
     if method.sizes:
-        own, sizes = _sizes(method, model, fewest, sweep)
-    return Held(own, sizes, list(_accuracies(method, model, split, sizes)))
+        own, sizes = _sizes(method, model, fewest, problem.sweep)
+    scores: list[float] = []
+    predicted = None
+    for size, train, test in _placed(method, model, split, sizes, problem.task):
+        if problem.task == "none":
+            scores.append(trust(split.train, train))
+            continue
+        answer = predict(train, split.y_train, test, problem.task)
+        scores.append(score_part(split.y_test, answer, problem.task))
+        if size == own:
+            predicted = answer
+    return Held(own, sizes, scores, predicted)
 
 
-def _accuracies(
-    method: Method, model: Any, split: Split, sizes: list[int]
-) -> Iterator[float]:
-    """Yield the accuracy at each size, or the one of a method without sizes."""
+def _placed(
+    method: Method, model: Any, split: Split, sizes: list[int], task: str
+) -> Iterator[tuple[int | None, np.ndarray, np.ndarray]]:
+    """Yield each size, where it puts the training part, and where the held-out part."""
     labels = _labels(method, split.y_train)
+
+    def place(fitted: Any) -> np.ndarray:
+        return np.empty((0, 2)) if task == "none" else fitted.transform(split.test)
+
     if not sizes:
         fitted = clone(model)
-        train = fitted.fit_transform(split.train, labels)
-        yield _accuracy(split, train, fitted.transform(split.test))
+        train = fit_transform(fitted, split.train, labels)
+        yield None, _shown(train), _shown(place(fitted))
         return
-    for fitted in fit_sweep(model, split.train, labels, n_neighbors=sizes):
-        yield _accuracy(split, fitted.embedding_, fitted.transform(split.test))
+    for size, fitted in zip(
+        sizes,
+        fit_sweep(model, split.train, labels, n_neighbors=sizes),
+        strict=True,
+    ):
+        yield size, _shown(fitted.embedding_), _shown(place(fitted))
 
 
 def _sizes(method: Method, model: Any, n: int, sweep: bool) -> tuple[int, list[int]]:
@@ -270,18 +320,18 @@ def _sizes(method: Method, model: Any, n: int, sweep: bool) -> tuple[int, list[i
     return own, sorted({own, *counts})
 
 
-def _accuracy(split: Split, train: np.ndarray, test: np.ndarray) -> float:
-    """Classify held-out samples by their 7 nearest training samples."""
-    return score_classifiers(["KNN"], train, split.y_train, test, split.y_test)["KNN"]
-
-
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     """Return the mean of some scores, and its standard error."""
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
     return float(np.mean(values)), spread / len(values) ** 0.5
 
 
-def _trust(X: np.ndarray, embedding: np.ndarray) -> float:
+def trust(X: np.ndarray, embedding: np.ndarray) -> float:
+    """Return the trustworthiness of 5 neighbours, NaN for too few samples."""
+    return _keep(trustworthiness, X, embedding)
+
+
+def _keep(measure: Any, X: np.ndarray, embedding: np.ndarray) -> float:
     if len(X) <= 2 * TRUST_NEIGHBORS:
         return np.nan
-    return trustworthiness(X, embedding, n_neighbors=TRUST_NEIGHBORS)
+    return float(measure(X, embedding, n_neighbors=TRUST_NEIGHBORS))

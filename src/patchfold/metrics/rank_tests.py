@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from .fold_tests import holm
+
 FRIEDMAN_VARIANTS = ("chi2", "iman_davenport")
 NEMENYI_VARIANTS = ("friedman", "kruskal_wallis", "uncorrected")
 
@@ -260,13 +262,8 @@ def wilcoxon_holm(scores: Any, reference: str) -> PairwiseTest:
     _check_word("reference", reference, methods)
     others = [method for method in methods if method != reference]
     own = values[:, methods.index(reference)]
-    raw = np.array(
-        [_signed_ranks(values[:, methods.index(method)] - own) for method in others]
-    )
-    order = np.argsort(raw, kind="stable")
-    steps = raw[order] * np.arange(len(raw), 0, -1)
-    corrected = np.empty_like(raw)
-    corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    raw = [_signed_ranks(values[:, methods.index(method)] - own) for method in others]
+    corrected = holm(raw)
     p_values = {reference: _named(others, corrected)}
     return PairwiseTest(p_values, len(values), n_dropped)
 

@@ -1,0 +1,80 @@
+"""Pictures that hide structure: what they do, and why."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .placing import STEPS, place_samples
+
+ONE_SPOT = 0.02
+"""A class is on one spot if its spread is less than this share of that of classes."""
+
+CROWDED = 0.9, 0.01
+"""A picture is crowded if this share of the samples is on that share of its area."""
+
+CELLS = 50
+"""Cells along a side of the grid that the area is measured with."""
+
+ENOUGH = 250
+"""Fewer samples cannot crowd a picture."""
+
+
+def find_hidden(
+    embedding: np.ndarray, classes: np.ndarray | None, why: str = ""
+) -> str:
+    """Say in words why a picture hides structure.
+
+    Parameters
+    ----------
+    embedding : array (n, d)
+        Coordinates; the first two count.
+    classes : array of int (n,) or None
+        Class of every sample.
+    why : str, default=""
+        Why a method would put each class on one spot.
+
+    Returns
+    -------
+    str
+        Empty if nothing is hidden.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spots = np.repeat([[0.0, 0.0], [1.0, 1.0]], 30, axis=0)
+    >>> find_hidden(spots, np.repeat([0, 1], 30), "it has seen the labels")
+    'puts each class on one spot: it has seen the labels'
+    """
+    points = embedding[:, :2]
+    if not np.isfinite(points).all() or len(points) < 20:
+        return ""
+    total = float(np.sqrt(points.var(axis=0).sum()))
+    if total == 0:
+        return "puts all samples on one spot"
+    if classes is not None:
+        own = [points[classes == c] for c in np.unique(classes)]
+        inner = np.array([_spread(rows) for rows in own])
+        counts = np.array([len(rows) for rows in own])
+        centers = np.array([np.median(rows, axis=0) for rows in own])
+        tight = inner < ONE_SPOT * np.sqrt(centers.var(axis=0).sum())
+        if counts[tight].sum() > CROWDED[0] * len(points):
+            return "puts each class on one spot" + (f": {why}" if why else "")
+    if len(points) >= ENOUGH and _is_crowded(place_samples(points)[0]):
+        return (
+            f"puts {CROWDED[0]:.0%} of the samples on {CROWDED[1]:.0%} of the picture: "
+            "a few others take the room"
+        )
+    return ""
+
+
+def _spread(points: np.ndarray) -> float:
+    """Return the median distance from the median point."""
+    gaps = np.linalg.norm(points - np.median(points, axis=0), axis=1)
+    return float(np.median(gaps))
+
+
+def _is_crowded(points: np.ndarray) -> bool:
+    place = np.minimum(points / STEPS * CELLS, CELLS - 1).astype(int)
+    counts = np.sort(np.bincount(place[:, 0] * CELLS + place[:, 1]))[::-1]
+    needed = int(np.searchsorted(np.cumsum(counts), CROWDED[0] * len(points))) + 1
+    return needed <= CROWDED[1] * CELLS**2

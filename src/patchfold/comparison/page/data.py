@@ -1,0 +1,132 @@
+"""Findings -> what the script of the page draws, as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..figure import COLORS, SYMBOLS
+from ..placing import STEPS, place_samples
+from ..preparing import MAX_CLASSES
+from ..record import Findings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DARK = ("#4DA3DB", "#F08A4B", "#35C49A", "#E3A1C6", "#F0BC42", "#9AD0F5", "#C4C7CC")
+"""What `COLORS` are on a dark page."""
+
+MAX_CELLS = 400_000
+"""Cells of the table that travel in the page; later columns are left out."""
+
+LONGEST = 60
+"""Most letters of a cell that are shown."""
+
+
+def page_data(findings: Findings) -> str:
+    """Return what the script shows, as JSON.
+
+    The columns are the target, groups, then those of the table. A column is a number
+    (with its values), a category (levels, and a code for each row), or text. Numbers
+    are exact.
+    """
+    columns = [*_special(findings), *_columns(findings)]
+    ranked = [r for r in findings.ranked() if r.name in findings.embeddings]
+    panels = []
+    for result in ranked:
+        assert result.embedding is not None
+        placed, far = place_samples(result.embedding)
+        panels.append(
+            {
+                "x": placed[:, 0].tolist(),
+                "y": placed[:, 1].tolist(),
+                "far": np.flatnonzero(far).tolist(),
+            }
+        )
+    n_columns = findings.frame.shape[1]
+    used = sum(column.get("place") is not None for column in columns)
+    data: dict[str, Any] = {
+        "name": findings.name,
+        "ids": findings.ids,
+        "columns": columns,
+        "colour": _first_colour(findings, columns),
+        "more": n_columns - used,
+        "panels": panels,
+        "steps": STEPS,
+        "light": COLORS,
+        "dark": DARK,
+        "symbols": SYMBOLS,
+    }
+    return json.dumps(data, separators=(",", ":"), allow_nan=False)
+
+
+def _first_colour(findings: Findings, columns: list[dict[str, Any]]) -> int:
+    """Return the column the pictures are first coloured by, -1 for none."""
+    if findings.task != "none" or findings.groups is not None:
+        return 0
+    spoken = [k for k, c in enumerate(columns) if c["kind"] == "category"]
+    return next(iter(spoken), -1)
+
+
+def _special(findings: Findings) -> list[dict[str, Any]]:
+    """Return the target and the groups as columns."""
+    place = None
+    if findings.target in findings.frame.columns:
+        place = findings.frame.columns.get_loc(findings.target)
+    made = []
+    name = findings.target or "class"
+    if findings.labels is not None:
+        made.append(_category(name, findings.labels, findings.class_names, place))
+    elif findings.values is not None:
+        made.append(_number(name, findings.values, place))
+    if findings.groups is not None:
+        made.append(
+            _category("groups (HDBSCAN)", findings.groups, findings.group_names, None)
+        )
+    return made
+
+
+def _columns(findings: Findings) -> list[dict[str, Any]]:
+    n_kept = max(1, MAX_CELLS // max(1, len(findings.ids)))
+    frame = findings.frame.iloc[:, :n_kept]
+    return [
+        _column(frame.iloc[:, place], place)
+        for place, name in enumerate(frame.columns)
+        if findings.task == "none" or str(name) != findings.target
+    ]
+
+
+def _column(series: pd.Series, place: int) -> dict[str, Any]:
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    name = str(series.name)
+    if is_numeric_dtype(series.dtype) and not is_bool_dtype(series.dtype):
+        values = series.to_numpy(dtype=float, na_value=np.nan)
+        if np.iscomplexobj(series.to_numpy()) is False:
+            return _number(name, values, place)
+    words = [
+        "missing" if value is None or value != value else str(value)[:LONGEST]
+        for value in series.astype(object)
+    ]
+    levels = sorted(set(words))
+    if len(levels) <= MAX_CLASSES:
+        where = {level: code for code, level in enumerate(levels)}
+        return _category(name, np.array([where[w] for w in words]), levels, place)
+    return {"name": name, "kind": "text", "values": words, "place": place}
+
+
+def _number(name: str, values: np.ndarray, place: int | None) -> dict[str, Any]:
+    cells = [
+        None if not np.isfinite(v) else int(v) if v == int(v) and abs(v) < 2**53 else v
+        for v in values.tolist()
+    ]
+    return {"name": name, "kind": "number", "values": cells, "place": place}
+
+
+def _category(
+    name: str, codes: np.ndarray, levels: list[str], place: int | None
+) -> dict[str, Any]:
+    kept = {"name": name, "kind": "category", "place": place}
+    return {**kept, "levels": levels, "codes": np.asarray(codes).tolist()}

@@ -1,0 +1,102 @@
+"""The target of a table -> what methods are asked: classes, numbers, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..tables import encode_classes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_CLASSES = 56
+"""Most classes that a picture can tell apart."""
+
+FEW_NUMBERS = 10
+"""A target of fractions with more distinct values than this is a measurement."""
+
+SMALL_TABLE = 100
+"""Below this many rows a comparison is hardly evidence."""
+
+
+def is_measurement(target: pd.Series) -> bool:
+    """Say whether a target is numbers to be predicted, and not classes."""
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    if is_bool_dtype(target.dtype) or not is_numeric_dtype(target.dtype):
+        return False
+    values = target.to_numpy(dtype=float)
+    whole = bool((values == np.floor(values)).all())
+    return np.unique(values).size > (MAX_CLASSES if whole else FEW_NUMBERS)
+
+
+def read_classes(target: pd.Series) -> tuple[np.ndarray, list[str]]:
+    """Return the class of every row, and the names of the classes."""
+    codes, names = encode_classes(target)
+    if len(names) > MAX_CLASSES:
+        raise ValueError(
+            f"the target {target.name!r} has {len(names)} different values in "
+            f"{len(codes)} rows, and at most {MAX_CLASSES} classes can be compared. "
+            "Name another target, or none."
+        )
+    if len(names) < 2:
+        raise ValueError(
+            f"the target {target.name!r} has {len(names)} class, and scores need two: "
+            "name another target, or none."
+        )
+    if np.bincount(codes).max() < 2:
+        raise ValueError(
+            f"the target {target.name!r} has another class in each of the "
+            f"{len(codes)} rows, so none can be held out: name another target, or none."
+        )
+    return codes, names
+
+
+def count_folds(
+    labels: np.ndarray, names: Sequence[str], wanted: int, remarks: list[str]
+) -> int:
+    """Return how many stratified folds there can be, and name the rare classes."""
+    counts = np.bincount(labels)
+    pairs = zip(names, counts, strict=True)
+    rare = [f"{name!r} ({count})" for name, count in pairs if count < wanted]
+    if rare:
+        shown = ", ".join(rare[:8]) + (f" and {len(rare) - 8} more" if rare[8:] else "")
+        remarks.append(
+            f"Rare classes: {shown} {'has' if len(rare) == 1 else 'have'} fewer rows "
+            f"than there are folds ({wanted}). Some folds have none of them, and their "
+            "recall rests on these few rows."
+        )
+    largest = counts.max() / counts.sum()
+    if largest > 0.8:
+        remarks.append(
+            f"{largest:.0%} of the rows are of the class "
+            f"{names[int(counts.argmax())]!r}: a high accuracy says little here. Read "
+            "the balanced accuracy and the recall of each class."
+        )
+    return max(2, min(wanted, int(counts.max())))
+
+
+def find_groups(X: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Find groups of rows by HDBSCAN, in the encoded columns.
+
+    Returns
+    -------
+    codes : array of int (n,)
+        Group of every row, as a position in the names.
+    names : list of str
+        "group 1" is the largest; "no group" comes last, where there are such rows.
+    """
+    from sklearn.cluster import HDBSCAN
+
+    least = max(5, len(X) // 100)
+    found = HDBSCAN(min_cluster_size=least, copy=True).fit_predict(X)
+    sizes = np.bincount(found[found >= 0], minlength=0)
+    order = np.argsort(-sizes, kind="stable")[: MAX_CLASSES - 1]
+    codes = np.full(len(X), len(order))
+    for place, group in enumerate(order):
+        codes[found == group] = place
+    names = [f"group {place + 1}" for place in range(len(order))]
+    return codes, names + (["no group"] if (codes == len(order)).any() else [])

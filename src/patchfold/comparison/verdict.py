@@ -1,0 +1,262 @@
+"""Scores -> an answer: which method shows the table best, and can that be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..metrics.fold_tests import corrected_t_test, differ_from_best
+from .record import Findings
+from .scoring import Result
+
+ALPHA = 0.05
+"""Methods differ from the best if the corrected p-value is below this."""
+
+SHOWN = 4
+"""Most methods that a sentence names; the others are counted."""
+
+GAP = 0.02
+"""A difference of two scores that is worth a word."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer.
+
+    Attributes
+    ----------
+    best : tuple of str
+        Names of the best method and of those that cannot be told from it.
+    p_values : dict of str to float
+        Of every other method: how likely such a difference from the best is by chance,
+        corrected by Holm's rule.
+    sentences : tuple of str
+        Two sentences: the best, and how sure that is.
+    reasons : tuple of (str, str)
+        What speaks for the answer ("good") and what to be careful about ("careful").
+    """
+
+    best: tuple[str, ...]
+    p_values: dict[str, float]
+    sentences: tuple[str, ...]
+    reasons: tuple[tuple[str, str], ...]
+
+
+def judge(findings: Findings) -> Verdict:
+    """Compare the best method with the others, and say what came of it.
+
+    Parameters
+    ----------
+    findings : Findings
+        What was measured.
+
+    Returns
+    -------
+    Verdict
+        Without sentences if no method has a score.
+    """
+    scored = [r for r in findings.ranked() if np.isfinite(r.primary) and not r.failure]
+    if not scored:
+        return Verdict((), {}, ("No method could be scored here.",), ())
+    best = scored[0]
+    p_values = _p_values(scored)
+    tied = [r for r in scored if r is best or p_values.get(r.name, 0.0) >= ALPHA]
+    behind = [r for r in scored if r not in tied]
+    sentences = (_say_best(findings, tied, len(scored)), _say_sure(tied, behind))
+    if findings.task == "none":
+        sentences = (sentences[0], f"{sentences[1]} {_say_order(best, scored)}")
+    reasons = [*_weigh_references(findings, best), *_weigh_method(findings, best)]
+    return Verdict(
+        tuple(r.name for r in tied), p_values, sentences, tuple(filter(None, reasons))
+    )
+
+
+def _p_values(scored: list[Result]) -> dict[str, float]:
+    """Return the corrected p-values of all methods against the first."""
+    length = len(scored[0].folds)
+    if length < 2:
+        return {r.name: 1.0 for r in scored[1:]}
+    folds = {r.name: r.folds for r in scored if len(r.folds) == length}
+    return differ_from_best(folds, scored[0].name, 1 / (length - 1))
+
+
+def _say_best(findings: Findings, tied: list[Result], n_scored: int) -> str:
+    best = tied[0]
+    what = {
+        "classes": f"classifies {_part(best.primary)} of the held-out rows rightly",
+        "numbers": f"predicts held-out rows with R² = {best.primary:.2f}",
+        "none": f"keeps neighbours best (trustworthiness {best.primary:.3f})",
+    }[findings.task]
+    where = "" if findings.task == "none" else " by their neighbours in its picture"
+    sure = _error(best, findings.task)
+    if n_scored == 1:
+        return f"{best.title} {what}{where}{sure}; there is nothing to compare it with."
+    if len(tied) == 1:
+        if findings.task == "none":
+            return f"{best.title} {what}{sure}."
+        target = f"“{findings.target}”" if findings.target else "the target"
+        return f"{best.title} shows {target} best: it {what}{where}{sure}."
+    if findings.task == "none":
+        what = f"keeps neighbours with trustworthiness {best.primary:.3f}"
+    return (
+        f"{_listed([r.title for r in tied])} cannot be told apart; {best.title}, the "
+        f"first, {what}{where}{sure}."
+    )
+
+
+def _say_sure(tied: list[Result], behind: list[Result]) -> str:
+    n_folds = len(tied[0].folds)
+    how = f"paired over {n_folds} folds, corrected t-test with Holm's rule"
+    if not behind:
+        return f"No method is surely behind ({how}, 5 %)."
+    nearest = max(behind, key=lambda r: r.primary)
+    others = len(behind) - 1
+    more = f" and {others} more" if others else ""
+    gap = tied[0].primary - nearest.primary
+    who = "It is" if len(tied) == 1 else "They are"
+    return f"{who} ahead of {nearest.title} (by {gap:.3f}){more} ({how}, 5 %)."
+
+
+def _say_order(best: Result, scored: list[Result]) -> str:
+    most = max(scored, key=lambda r: np.nan_to_num(r.triplets, nan=-1.0))
+    if not np.isfinite(best.triplets) or not np.isfinite(most.triplets):
+        return ""
+    if most.triplets - best.triplets > GAP:
+        return (
+            f"For large distances look at {most.title}: it keeps {most.triplets:.0%} "
+            f"of random triplets in order, {best.title} {best.triplets:.0%}."
+        )
+    return (
+        f"{best.title} also keeps large distances as well as any: "
+        f"{best.triplets:.0%} of random triplets are in order."
+    )
+
+
+def _weigh_references(findings: Findings, best: Result) -> list[tuple[str, str]]:
+    """Compare the best method with all features, a guess, and shuffled labels."""
+    by_name = {r.name: r for r in findings.results}
+    said = []
+    guess, features = by_name.get("guess"), by_name.get("features")
+    if guess is not None and np.isfinite(guess.primary):
+        if _beats(best, guess):
+            word = (
+                "It is far better" if best.primary - guess.primary > 0.2 else "Better"
+            )
+            said.append(("good", f"{word} than a guess ({_shown(guess)})."))
+        else:
+            said.append(
+                (
+                    "careful",
+                    f"Not surely better than a guess ({_shown(guess)}): do not read "
+                    "the target into any of the pictures.",
+                )
+            )
+    if features is not None and np.isfinite(features.held_out):
+        lost = features.held_out - best.primary
+        if lost > GAP:
+            said.append(
+                (
+                    "careful",
+                    f"All features reach {_shown(features)}: two dimensions lose "
+                    f"{lost:.3f}. Predict from the table, not from the picture.",
+                )
+            )
+        else:
+            end = "little is lost" if lost > -GAP else "the picture does better"
+            said.append(("good", f"All features reach {_shown(features)}: {end}."))
+    control = by_name.get(f"{best.name}-permuted")
+    if control is not None and guess is not None and np.isfinite(control.held_out):
+        leaks = control.held_out - guess.primary > 0.1
+        text = f"With shuffled labels {best.title} reaches {_shown(control)}"
+        if leaks:
+            said.append(("careful", f"{text}, more than a guess: labels leak."))
+        else:
+            said.append(("good", f"{text}, as a guess does: no label leaks."))
+    return said
+
+
+def _beats(best: Result, guess: Result) -> bool:
+    if len(best.folds) < 2 or len(best.folds) != len(guess.folds):
+        return best.primary > guess.primary
+    gaps = np.subtract(best.folds, guess.folds)
+    p = corrected_t_test(list(gaps), 1 / (len(gaps) - 1))
+    return bool(gaps.mean() > 0 and p < ALPHA)
+
+
+def _weigh_method(findings: Findings, best: Result) -> list[tuple[str, str]]:
+    """Say what is known of the best method's own picture."""
+    said = []
+    if best.curve is not None and len(best.curve.means) > 1:
+        low, high = min(best.curve.means), max(best.curve.means)
+        steady = high - low <= 2.5 * GAP
+        sizes = f"{best.curve.sizes[0]} to {best.curve.sizes[-1]} neighbours"
+        said.append(
+            (
+                "good" if steady else "careful",
+                f"With {sizes} its score is {low:.2f} to {high:.2f}: the choice "
+                f"matters {'little' if steady else 'here'}.",
+            )
+        )
+    if best.recalls:
+        said.append(_weigh_classes(findings, best))
+    if findings.task != "none" and np.isfinite(best.trustworthiness):
+        trust = f"trustworthiness {best.trustworthiness:.2f}"
+        if best.trustworthiness >= 0.9:
+            text = f"Near in its picture is mostly near in the table ({trust})."
+            said.append(("good", text))
+        else:
+            text = f"Near in its picture is often not near in the table ({trust})."
+            said.append(("careful", f"{text} Read classes, not single neighbours."))
+    if best.hides:
+        said.append(("careful", f"Its picture {best.hides}."))
+    return said
+
+
+def _weigh_classes(findings: Findings, best: Result) -> tuple[str, str]:
+    recalls = np.array(best.recalls)
+    assert findings.labels is not None
+    counts = np.bincount(findings.labels, minlength=recalls.size)
+    weakest = int(np.nanargmin(recalls))
+    if recalls[weakest] >= 0.9:
+        return "good", f"Of every class at least {recalls[weakest]:.0%} are found."
+    text = (
+        f"Its weakest class is “{findings.class_names[weakest]}”: "
+        f"{recalls[weakest]:.0%} of its {counts[weakest]:,} rows are found."
+    )
+    rivals = [r for r in findings.ranked() if np.isfinite(r.balanced)]
+    fair = max(rivals, key=lambda r: r.balanced)
+    if fair.balanced - best.balanced > GAP:
+        text += (
+            f" By balanced accuracy {fair.title} is ahead ({fair.balanced:.3f} against "
+            f"{best.balanced:.3f})."
+        )
+        return "careful", text
+    return ("good" if recalls[weakest] >= 0.5 else "careful"), text
+
+
+def _part(value: float) -> str:
+    return f"{value:.1%}"
+
+
+def _error(result: Result, task: str) -> str:
+    error = result.error
+    if not np.isfinite(error):
+        return ""
+    return (
+        f" (± {100 * error:.1f} points)" if task == "classes" else f" (± {error:.3f})"
+    )
+
+
+def _shown(result: Result) -> str:
+    return f"{result.held_out:.3f}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    if len(words) > SHOWN:
+        rest = len(words) - SHOWN + 1
+        words = [*words[: SHOWN - 1], f"{rest} others"]
+    if len(words) == 1:
+        return words[0]
+    return f"{', '.join(words[:-1])} and {words[-1]}"

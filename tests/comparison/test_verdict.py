@@ -1,0 +1,183 @@
+"""The answer of `compare`: the best, what cannot be told from it, what to distrust."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from patchfold import Comparison
+from patchfold.comparison.hiding import find_hidden
+from patchfold.comparison.scoring import Curve, Result
+from patchfold.metrics.fold_tests import corrected_t_test, differ_from_best, holm
+
+FOLDS = {
+    "first": (0.92, 0.9, 0.93, 0.91, 0.92),
+    "equal": (0.91, 0.92, 0.9, 0.92, 0.91),
+    "behind": (0.7, 0.71, 0.69, 0.7, 0.72),
+}
+
+
+def result(name, folds, **more):
+    return Result(
+        name,
+        name.title(),
+        embedding=np.zeros((6, 2)),
+        folds=folds,
+        held_out=float(np.mean(folds)),
+        held_out_error=0.01,
+        trustworthiness=0.95,
+        triplets=0.8,
+        **more,
+    )
+
+
+@pytest.fixture
+def comparison():
+    return Comparison(
+        name="table",
+        results=[
+            *(result(name, folds) for name, folds in FOLDS.items()),
+            result("features", (0.93,) * 5, kind="reference"),
+            result("guess", (0.5,) * 5, kind="reference"),
+        ],
+        labels=np.array([0, 0, 0, 1, 1, 1]),
+        class_names=["a", "b"],
+        ids=list("abcdef"),
+        frame=pd.DataFrame({"x": range(6)}),
+        columns=[("x", "number", "scaled")],
+        remarks=[],
+        n_splits=5,
+        versions={},
+        command="",
+        target="kind",
+    )
+
+
+class TestFoldTests:
+    def test_the_correction_widens_the_usual_t_test(self):
+        gaps = np.array([0.02, 0.05, 0.01, 0.04, 0.03])
+        usual = stats.ttest_1samp(gaps, 0).pvalue
+        assert corrected_t_test(gaps, 0) == pytest.approx(usual)
+        t = stats.ttest_1samp(gaps, 0).statistic / np.sqrt(1 + 5 / 4)
+        assert corrected_t_test(gaps, 1 / 4) == pytest.approx(2 * stats.t.sf(t, 4))
+
+    def test_folds_that_all_differ_by_the_same_are_sure(self):
+        assert corrected_t_test([0.1, 0.1, 0.1], 0.5) == 0
+        assert corrected_t_test([0.0, 0.0, 0.0], 0.5) == 1
+
+    def test_one_fold_is_refused(self):
+        with pytest.raises(ValueError, match="two folds or more"):
+            corrected_t_test([0.1], 1.0)
+
+    def test_holm_never_orders_anew(self):
+        raw = [0.04, 0.001, 0.03, 0.6]
+        corrected = holm(raw)
+        assert corrected == pytest.approx([0.09, 0.004, 0.09, 0.6])
+        assert np.all(np.diff(np.array(corrected)[np.argsort(raw)]) >= 0)
+
+    def test_methods_that_are_the_same_are_rarely_called_different(self):
+        """Under the null, of 400 comparisons of 6 equal methods few err."""
+        rng = np.random.default_rng(0)
+        wrong = 0
+        for _ in range(400):
+            scores = rng.normal(size=(6, 5))
+            folds = {str(k): row for k, row in enumerate(scores)}
+            best = max(folds, key=lambda name: folds[name].mean())
+            wrong += min(differ_from_best(folds, best, 0.25).values()) < 0.05
+        assert wrong / 400 < 0.1
+
+
+class TestVerdict:
+    def test_equals_are_named_together_and_the_others_are_behind(self, comparison):
+        verdict = comparison.verdict
+        assert verdict.best == ("first", "equal")
+        assert verdict.p_values["behind"] < 0.001
+        first, second = verdict.sentences
+        assert first.startswith(
+            "First and Equal cannot be told apart; First, the first"
+        )
+        assert "91.6% of the held-out rows" in first
+        assert "(± 1.0 points)" in first
+        assert second.startswith("They are ahead of Behind (by 0.212)")
+        assert "paired over 5 folds" in second
+        assert str(comparison) == f"{first} {second}"
+
+    def test_one_best_is_named_alone(self, comparison):
+        kept = [r for r in comparison.results if r.name != "equal"]
+        verdict = replace(comparison, results=kept).verdict
+        assert verdict.best == ("first",)
+        assert verdict.sentences[0].startswith("First shows “kind” best: it classifies")
+        assert verdict.sentences[1].startswith("It is ahead of Behind")
+
+    def test_a_score_no_better_than_a_guess_is_a_warning(self, comparison):
+        poor = [
+            replace(r, folds=FOLDS["first"], held_out=0.91) if r.name == "guess" else r
+            for r in comparison.results
+        ]
+        reasons = dict(map(reversed, replace(comparison, results=poor).verdict.reasons))
+        (text,) = [t for t, level in reasons.items() if "guess" in t]
+        assert text.startswith("Not surely better than a guess")
+        assert reasons[text] == "careful"
+
+    def test_labels_that_leak_are_said(self, comparison):
+        control = result("first-permuted", (0.8,) * 5, kind="control")
+        leaking = replace(comparison, results=[*comparison.results, control])
+        texts = [text for _, text in leaking.verdict.reasons]
+        assert any("more than a guess: labels leak" in text for text in texts)
+
+    def test_a_score_that_depends_on_the_neighbours_is_said(self, comparison):
+        first = replace(comparison.results[0], curve=Curve([5, 40], [0.6, 0.9], [0, 0]))
+        shaky = replace(comparison, results=[first, *comparison.results[1:]])
+        assert (
+            "careful",
+            "With 5 to 40 neighbours its score is 0.60 to 0.90: the "
+            "choice matters here.",
+        ) in shaky.verdict.reasons
+
+    def test_without_labels_large_distances_have_a_word(self, comparison):
+        results = [
+            replace(
+                r, measure="trustworthiness", held_out=np.nan, held_out_error=np.nan
+            )
+            for r in comparison.results[:3]
+        ]
+        results[2] = replace(results[2], triplets=0.9, trustworthiness=0.8)
+        verdict = replace(
+            comparison, results=results, labels=None, class_names=[]
+        ).verdict
+        assert "keeps neighbours with trustworthiness 0.950" in verdict.sentences[0]
+        assert "For large distances look at Behind" in verdict.sentences[1]
+
+    def test_the_page_shows_the_answer_first_and_references_apart(self, comparison):
+        page = comparison.to_html()
+        order = ["First and Equal", "Can you trust it?", "References, not methods"]
+        places = [page.index(words) for words in order]
+        assert places == sorted(places)
+        assert page.count("≈ best") == 3  # table, picture, what it means
+
+
+@pytest.mark.parametrize(
+    ("spread", "why", "words"),
+    [
+        (1e-4, "it has seen the labels", "each class on one spot: it has seen the"),
+        (1e-4, "", "puts each class on one spot"),
+        (0.3, "it has seen the labels", ""),
+    ],
+)
+def test_a_picture_of_single_spots_says_so(spread, why, words):
+    rng = np.random.default_rng(0)
+    classes = np.arange(300) % 3
+    places = np.array([[0, 0], [1, 0], [0, 1]])[classes]
+    hidden = find_hidden(places + rng.normal(scale=spread, size=(300, 2)), classes, why)
+    assert words in hidden
+    assert bool(hidden) == bool(words)
+
+
+def test_a_picture_that_a_few_samples_stretch_says_so():
+    rng = np.random.default_rng(0)
+    places = rng.normal(scale=1e-3, size=(1000, 2))
+    places[:60] = rng.normal(size=(60, 2))
+    assert "on 1% of the picture" in find_hidden(places, None)
+    assert find_hidden(rng.normal(size=(1000, 2)), None) == ""
