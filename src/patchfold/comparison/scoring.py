@@ -310,13 +310,9 @@ def _placed(
 def _sizes(method: Method, model: Any, n: int, sweep: bool) -> tuple[int, list[int]]:
     """Return the size a method has by itself among n samples, and all to be tried."""
     own = min(resolve_n_neighbors(model.n_neighbors, n), n - 1)
-    if not sweep:
+    counts = [size for size in method.sizes if isinstance(size, int) and size <= n / 2]
+    if not sweep or not counts:  # fractions of the samples take long, and say little
         return own, [own]
-    counts = [
-        resolve_n_neighbors(size, n)
-        for size in method.sizes
-        if isinstance(size, float) or size <= n / 2
-    ]
     return own, sorted({own, *counts})
 
 

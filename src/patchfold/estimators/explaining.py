@@ -1,19 +1,26 @@
-"""What PatchPosterior says of one row: which scores spoke for which class."""
+"""What PatchPosterior says of a row or a class: columns, scores, patches."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ..backends.backend import NUMPY
-from ..posterior.explanation import Explanation
+from ..posterior.columns import (
+    ColumnEffects,
+    choose_class_rows,
+    explain_columns,
+    name_columns,
+)
+from ..posterior.explanation import Explanation, explain_row
 from ..posterior.model import PosteriorModel
 from ..posterior.rows import RowIndex
 
 
 class ExplainsRows:
-    """The part of `PatchPosterior` that explains a row."""
+    """The part of `PatchPosterior` that explains a row, or a class."""
 
     classes_: np.ndarray
     score_names_: tuple[str, ...]
@@ -22,7 +29,7 @@ class ExplainsRows:
     _rows: RowIndex
 
     def explain(self, x: Any) -> Explanation:
-        """Say which scores and patches spoke for which class, and how strongly.
+        """Say which columns, scores and patches spoke for which class, how strongly.
 
         Parameters
         ----------
@@ -34,30 +41,43 @@ class ExplainsRows:
         -------
         Explanation
             `print` it, or draw it with `patchfold.posterior.plotting.plot_explanation`.
+            Its `columns` share the scores out among the columns.
         """
         x = NUMPY.bring(x)
         row = self._check_queries(x if np.ndim(x) == 2 else np.reshape(x, (1, -1)))
         if row.shape[0] != 1:
             raise ValueError(
                 f"x must be one sample, and has {row.shape[0]} rows: explain them one "
-                "by one."
+                "by one, or a class with explain_class."
             )
-        own = self._own(row)
-        model = self._model
-        heard = model.of(row) if own is None else model.left_out([own])
-        patches = model.scores.patches(row[0], own)
-        return Explanation(
-            classes=self.classes_,
-            score_names=self.score_names_,
-            contributions=heard.contributions[:, 0],
-            offsets=model.stack.offsets,
-            posterior=heard.posterior[0],
-            coordinates=model.place(heard.posterior, heard.best)[0],
-            patches={
-                view: [self._labelled[rows] for rows in found]
-                for view, found in patches.items()
-            },
-            left_out=None if own is None else int(self._labelled[own]),
+        names = name_columns(self, row.shape[1])
+        found = (self._labelled, self.classes_, self.score_names_, names)
+        return explain_row(self._model, row, self._own(row), *found)
+
+    def explain_class(self, label: Any) -> ColumnEffects:
+        """Say which columns move the rows of a class towards it, and how far.
+
+        Parameters
+        ----------
+        label : label
+            One of `classes_`.
+
+        Returns
+        -------
+        ColumnEffects
+            The mean of up to 12 training rows of the class, spread over it.
+        """
+        check_is_fitted(self)
+        found = np.flatnonzero(self.classes_ == label)
+        if not found.size:
+            known = ", ".join(map(str, self.classes_))
+            raise ValueError(f"label must be one of {known}. Got {label!r} instead.")
+        rows, code = choose_class_rows(self._model, int(found[0])), int(found[0])
+        X = self._model.scores.rows[0][rows]
+        names = name_columns(self, X.shape[1])
+        own: list[int | None] = [int(row) for row in rows]
+        return explain_columns(
+            self._model, X, own, classes=self.classes_, names=names, of=code
         )
 
     def _own(self, row: np.ndarray) -> int | None:

@@ -1,5 +1,6 @@
 """Scores of an embedding: what it keeps of its input, and what its classes gain."""
 
+from .groups import describe_group
 from .panels import evaluate
 from .structure import (
     distance_rank_correlation,
@@ -10,6 +11,7 @@ from .topology import continuity, local_topology_violations, trustworthiness
 
 __all__ = [
     "continuity",
+    "describe_group",
     "distance_rank_correlation",
     "evaluate",
     "local_topology_violations",

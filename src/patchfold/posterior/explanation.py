@@ -1,10 +1,19 @@
-"""Why a row is where it is: what every score said for every class."""
+"""Why a row is where it is: what every score, and every column, said for a class."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from .columns import ColumnEffects, explain_columns
+from .model import PosteriorModel
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -44,12 +53,80 @@ class Explanation:
     coordinates: np.ndarray
     patches: dict[str, list[np.ndarray]]
     left_out: int | None
+    share_out: Callable[[], ColumnEffects] | None = field(default=None, repr=False)
+
+    @cached_property
+    def columns(self) -> ColumnEffects:
+        """What every column added to the score of every class; computed when asked."""
+        if self.share_out is None:
+            raise ValueError("columns are known for an explanation by `explain` only.")
+        return self.share_out()
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """What every score adds to the log odds of every class, a row per score."""
+        import pandas as pd
+
+        rows = np.vstack([self.contributions, self.offsets])
+        index = pd.Index([*self.score_names, "size of the class"], name="score")
+        return pd.DataFrame(rows, index=index, columns=list(self.classes))
 
     def __str__(self) -> str:
-        """List, for the likeliest class, its probability and its strongest scores."""
+        """List, for the likeliest class, its probability, strongest scores, columns."""
         best = int(np.argmax(self.posterior))
         lines = [f"{self.classes[best]}: p = {self.posterior[best]:.3f}"]
         for s in np.argsort(-np.abs(self.contributions[:, best]), kind="stable")[:5]:
             value = self.contributions[s, best]
             lines.append(f"  {value:+.3f}  {self.score_names[s]}")
+        if self.share_out is not None:
+            lines.append(f"columns, {self.columns}")
         return "\n".join(lines)
+
+
+def explain_row(
+    model: PosteriorModel,
+    row: np.ndarray,
+    own: int | None,
+    labelled: np.ndarray,
+    classes: np.ndarray,
+    score_names: tuple[str, ...],
+    names: tuple[str, ...],
+) -> Explanation:
+    """Explain one row.
+
+    Parameters
+    ----------
+    model : PosteriorModel
+        The fitted scores.
+    row : array (1, m)
+        The row.
+    own : int or None
+        The labelled training row that it is, if any.
+    labelled : int array
+        Positions of the labelled rows in the training data.
+    classes : array (C,)
+        Class labels.
+    score_names, names : tuples of str
+        Names of the scores, and of the columns.
+
+    Returns
+    -------
+    Explanation
+    """
+    heard = model.of(row) if own is None else model.left_out([own])
+    patches = model.scores.patches(row[0], own)
+    return Explanation(
+        classes=classes,
+        score_names=score_names,
+        contributions=heard.contributions[:, 0],
+        offsets=model.stack.offsets,
+        posterior=heard.posterior[0],
+        coordinates=model.place(heard.posterior, heard.best)[0],
+        patches={
+            view: [labelled[rows] for rows in found] for view, found in patches.items()
+        },
+        left_out=None if own is None else int(labelled[own]),
+        share_out=partial(
+            explain_columns, model, row, [own], classes=classes, names=names
+        ),
+    )

@@ -1,4 +1,4 @@
-"""A picture of an explanation: what every score said for every class."""
+"""Pictures of an explanation: what every score, or every column, said for a class."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..plotting import COLORS, GREY, check_matplotlib
+from .columns import ColumnEffects
 from .explanation import Explanation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+HATCHES = ("", "///", "...", "xxx")
+"""Patterns of bars, so that more scores than colours look different."""
+
+SHOWN = 12
+"""Most columns that are drawn one by one."""
 
 
 def plot_explanation(explanation: Explanation, *, ax: Axes | None = None) -> Axes:
@@ -47,7 +54,8 @@ def plot_explanation(explanation: Explanation, *, ax: Axes | None = None) -> Axe
         check_matplotlib()
         import matplotlib.pyplot as plt
 
-        ax = plt.subplots(figsize=(7, 4), layout="constrained")[1]
+        height = max(4.0, 1.2 + 0.45 * explanation.classes.size)
+        ax = plt.subplots(figsize=(9, height), layout="constrained")[1]
     order = np.argsort(explanation.posterior, kind="stable")  # the last row is on top
     place = np.arange(order.size)
     bars = np.vstack([explanation.contributions, explanation.offsets])[:, order]
@@ -57,7 +65,16 @@ def plot_explanation(explanation: Explanation, *, ax: Axes | None = None) -> Axe
         side = (width > 0).astype(int)
         last = k == len(names) - 1
         color = GREY if last else COLORS[k % len(COLORS)]
-        ax.barh(place, width, left=start[side, place], color=color, label=name)
+        ax.barh(
+            place,
+            width,
+            left=start[side, place],
+            color=color,
+            hatch="" if last else HATCHES[k // len(COLORS) % len(HATCHES)],
+            edgecolor="white",
+            linewidth=0.5,
+            label=name,
+        )
         start[side, place] += width
     ax.plot(bars.sum(axis=0), place, "o", color="black", markersize=4)
     ax.axvline(0, color="black", linewidth=0.8)
@@ -71,5 +88,79 @@ def plot_explanation(explanation: Explanation, *, ax: Axes | None = None) -> Axe
     for label in ax.get_yticklabels():
         label.set_parse_math(False)  # names of classes are words
     ax.set_xlabel("log odds, before comparing classes")
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+    return ax
+
+
+def plot_columns(effects: ColumnEffects, *, ax: Axes | None = None) -> Axes:
+    """Draw what the columns added to the score of a class, the largest on top.
+
+    Bars run from the score of a typical row to that of the row or class that is
+    explained: blue ones raise it, orange ones lower it.
+
+    Parameters
+    ----------
+    effects : ColumnEffects
+        From `PatchPosterior.explain(x).columns` or `PatchPosterior.explain_class`.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        `ax`, or the new one.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_wine
+    >>> import patchfold as pf
+    >>> from patchfold.posterior.plotting import plot_columns
+    >>> wine = load_wine(as_frame=True)
+    >>> model = pf.PatchPosterior().fit(wine.data, wine.target)
+    >>> ax = plot_columns(model.explain_class(0), ax=Figure().subplots())
+    >>> ax.get_yticklabels()[-1].get_text().startswith("proline")
+    True
+    """
+    order = effects.order()
+    parts = [
+        (
+            f"{effects.columns[f]} = {effects.values[f]:.4g}",
+            effects.effects[f, effects.of],
+        )
+        for f in order[:SHOWN]
+    ]
+    if order.size > SHOWN:
+        rest = effects.effects[order[SHOWN:], effects.of].sum()
+        parts.append((f"{order.size - SHOWN} other columns", rest))
+    if effects.left_out[effects.of]:
+        parts.append(("left out of its own class", effects.left_out[effects.of]))
+    if ax is None:
+        check_matplotlib()
+        import matplotlib.pyplot as plt
+
+        size = (8.5, 1.4 + 0.38 * len(parts))
+        ax = plt.subplots(figsize=size, layout="constrained")[1]
+    names, widths = zip(*parts, strict=True)
+    starts = effects.baseline[effects.of] + np.cumsum([0.0, *widths[:-1]])
+    place = np.arange(len(parts))[::-1]
+    colors = [COLORS[0] if width > 0 else COLORS[1] for width in widths]
+    ax.barh(place, widths, left=starts, color=colors, height=0.7)
+    for y, start, width in zip(place, starts, widths, strict=True):
+        right = width > 0
+        ax.annotate(
+            f"{width:+.2f}",
+            (start + width, y),
+            (4 if right else -4, 0),
+            textcoords="offset points",
+            ha="left" if right else "right",
+            va="center",
+        )
+    ax.axvline(effects.baseline[effects.of], color=GREY, linewidth=1)
+    ax.axvline(effects.score[effects.of], color="black", linewidth=1)
+    ax.set_yticks(place[::-1], names[::-1])
+    for label in ax.get_yticklabels():
+        label.set_parse_math(False)  # names of columns are words
+    ax.margins(x=0.15)
+    ax.set_xlabel(f"score of class {effects.classes[effects.of]}", parse_math=False)
     return ax

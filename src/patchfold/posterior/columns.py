@@ -1,0 +1,233 @@
+"""Which columns moved a row: an additive decomposition of its class scores.
+
+The score of a class is its log odds before classes are compared: the sum of all
+contributions and the offset. Columns are taken over from a background row to the row,
+one by one in a random order, and the change of the score is the column's part. The mean
+over orders and background rows is an estimate of the Shapley value [1]_. Whatever the
+orders, the parts sum exactly to the score of the row less the mean score of the
+background rows, as the steps of every order do.
+
+.. [1] E. Štrumbelj, I. Kononenko, "Explaining prediction models and individual
+   predictions with feature contributions", Knowl. Inf. Syst. 41, 2014.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .model import PosteriorModel
+from .rows import spread_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_ORDERS = 32
+"""Orders of the columns; each comes with its reverse, and a background row."""
+
+N_ROWS = 12
+"""Rows of a class that are explained, spread over it."""
+
+SHOWN = 8
+"""Columns that are named in words."""
+
+
+@dataclass(frozen=True)
+class ColumnEffects:
+    """What every column added to the score of every class.
+
+    `baseline + effects.sum(axis=0) + left_out` is the score: the log odds of the
+    classes before they are compared.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the columns.
+    values : array (m,)
+        Their values in the row; the means, for a class.
+    typical : array (m,)
+        Their medians in the training rows.
+    classes : array (C,)
+        Class labels.
+    of : int
+        The class that is spoken of: the likeliest, or the one asked for.
+    effects : array (m, C)
+        What each column adds to the score of each class.
+    baseline : array (C,)
+        Mean score of the background rows.
+    left_out : array (C,)
+        What a training row loses as it is left out of its own class; 0 for a new row.
+    n_rows : int
+        Rows that were explained; their mean is given.
+    """
+
+    columns: tuple[str, ...]
+    values: np.ndarray
+    typical: np.ndarray
+    classes: np.ndarray
+    of: int
+    effects: np.ndarray
+    baseline: np.ndarray
+    left_out: np.ndarray
+    n_rows: int
+
+    @property
+    def score(self) -> np.ndarray:
+        """The score of every class, (C,)."""
+        return self.baseline + self.effects.sum(axis=0) + self.left_out
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row per column: value, median, effect on each class; the largest first."""
+        import pandas as pd
+
+        table = pd.DataFrame({"value": self.values, "median": self.typical})
+        for c, label in enumerate(self.classes):
+            table[f"effect on {label}"] = self.effects[:, c]
+        table.index = pd.Index(self.columns, name="column")
+        return table.iloc[self.order()]
+
+    def order(self) -> np.ndarray:
+        """Return the columns, that with the largest effect on the class first."""
+        return np.argsort(-np.abs(self.effects[:, self.of]), kind="stable")
+
+    def __str__(self) -> str:
+        """List the columns that moved the score of the class most."""
+        c = self.of
+        rows = "this row" if self.n_rows == 1 else f"{self.n_rows} rows of it, mean"
+        lines = [
+            f"class {self.classes[c]}: score {self.score[c]:+.2f} ({rows}), "
+            f"{self.baseline[c]:+.2f} of a typical row"
+        ]
+        width = max(map(len, self.columns))
+        order = self.order()
+        for f in order[:SHOWN]:
+            lines.append(
+                f"  {self.effects[f, c]:+.2f}  {self.columns[f]:<{width}}  "
+                f"{self.values[f]:.4g} (median {self.typical[f]:.4g})"
+            )
+        if order.size > SHOWN:
+            rest = self.effects[order[SHOWN:], c].sum()
+            lines.append(f"  {rest:+.2f}  {order.size - SHOWN} other columns")
+        if self.left_out[c]:
+            lines.append(f"  {self.left_out[c]:+.2f}  left out of its own class")
+        return "\n".join(lines)
+
+
+def explain_columns(
+    model: PosteriorModel,
+    rows: np.ndarray,
+    own: list[int | None],
+    *,
+    classes: np.ndarray,
+    names: tuple[str, ...],
+    of: int | None = None,
+) -> ColumnEffects:
+    """Share the scores of rows out among the columns.
+
+    Parameters
+    ----------
+    model : PosteriorModel
+        The fitted scores.
+    rows : array (q, m)
+        Rows whose mean is explained.
+    own : list of int or None
+        The labelled training row that each of them is, if any.
+    classes : array (C,)
+        Class labels.
+    names : tuple of str
+        Names of the columns.
+    of : int, default=None
+        The class to speak of; None for the likeliest.
+
+    Returns
+    -------
+    ColumnEffects
+    """
+    X, _ = model.scores.rows
+    parts = [_shapley(model, row, X) for row in rows]
+    effects = np.mean([effect for effect, _ in parts], axis=0)
+    baseline = np.mean([base for _, base in parts], axis=0)
+    final = np.mean(
+        [_final(model, r, o) for r, o in zip(rows, own, strict=True)], axis=0
+    )
+    as_new = np.mean([_scores(model, row[None])[0] for row in rows], axis=0)
+    return ColumnEffects(
+        columns=names,
+        values=_of_known(np.mean, rows),
+        typical=_of_known(np.median, X),
+        classes=classes,
+        of=int(np.argmax(final)) if of is None else of,
+        effects=effects,
+        baseline=baseline,
+        left_out=final - as_new,
+        n_rows=len(rows),
+    )
+
+
+def choose_class_rows(model: PosteriorModel, code: int) -> np.ndarray:
+    """Return some labelled rows of a class, spread over it: their positions."""
+    X, codes = model.scores.rows
+    members = np.flatnonzero(codes == code)
+    return members[spread_rows(_filled(X)[members], N_ROWS)]
+
+
+def _filled(X: np.ndarray) -> np.ndarray:
+    """Return rows without gaps: the median of a column stands in them."""
+    gaps = np.isnan(X)
+    return np.where(gaps, _of_known(np.median, X), X) if gaps.any() else X
+
+
+def _of_known(measure: Any, X: np.ndarray) -> np.ndarray:
+    """Return a measure of the known values of every column, 0 where there are none."""
+    known = ~np.isnan(X)
+    if known.all():
+        return measure(X, axis=0)
+    columns = zip(X.T, known.T, strict=True)
+    return np.array([measure(x[seen]) if seen.any() else 0.0 for x, seen in columns])
+
+
+def name_columns(estimator: Any, n_columns: int) -> tuple[str, ...]:
+    """Return the names of an estimator's columns, or numbers from 1."""
+    encoder = getattr(estimator, "encoder_", None)
+    if encoder is not None:
+        names = [str(name) for name in encoder.get_feature_names_out()]
+    else:
+        names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    if len(names) != n_columns:
+        return tuple(f"column {k + 1}" for k in range(n_columns))
+    return tuple(names)
+
+
+def _scores(model: PosteriorModel, rows: np.ndarray) -> np.ndarray:
+    """Return the scores of new rows, (q, C): log odds before classes are compared."""
+    return model.of(rows).contributions.sum(axis=0) + model.stack.offsets
+
+
+def _final(model: PosteriorModel, row: np.ndarray, own: int | None) -> np.ndarray:
+    if own is None:
+        return _scores(model, row[None])[0]
+    heard = model.left_out([own])
+    return heard.contributions[:, 0].sum(axis=0) + model.stack.offsets
+
+
+def _shapley(
+    model: PosteriorModel, row: np.ndarray, X: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the part of every column (m, C), and the mean background score (C,)."""
+    m = row.size
+    rng = np.random.default_rng(0)
+    half = [rng.permutation(m) for _ in range(N_ORDERS // 2)]
+    orders = np.array([*half, *(order[::-1] for order in half)])
+    background = X[spread_rows(_filled(X), N_ORDERS // 2)]
+    start = background[np.arange(len(orders)) % len(background)]
+    # Step s of an order has the row's values in its first s columns.
+    place = np.argsort(orders, axis=1)
+    taken = place[:, None, :] < np.arange(m + 1)[None, :, None]
+    mixed = np.where(taken, row, start[:, None, :])
+    scores = _scores(model, mixed.reshape(-1, m)).reshape(len(orders), m + 1, -1)
+    steps = np.diff(scores, axis=1)
+    effects = np.take_along_axis(steps, place[:, :, None], axis=1).mean(axis=0)
+    return effects, scores[:, 0].mean(axis=0)

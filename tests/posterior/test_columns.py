@@ -1,0 +1,95 @@
+"""Explanations by columns: parts that sum to the score, in words, frames, pictures."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from sklearn.datasets import load_wine
+
+import patchfold as pf
+from patchfold.posterior.plotting import plot_columns, plot_explanation
+
+
+@pytest.fixture(scope="module")
+def wine():
+    data = load_wine(as_frame=True)
+    return data.data, np.array(["barolo", "grignolino", "barbera"])[data.target]
+
+
+@pytest.fixture(scope="module")
+def model(wine):
+    X, y = wine
+    return pf.PatchPosterior().fit(X[::2], y[::2])
+
+
+@pytest.mark.parametrize("place", [1, 0, 101, 140])
+def test_the_columns_sum_to_the_score_of_every_class(wine, model, place):
+    """Of new rows (odd), and of training rows, which are left out (even)."""
+    told = model.explain(wine[0].iloc[[place]])
+    score = told.contributions.sum(axis=0) + told.offsets
+    columns = told.columns
+    total = columns.baseline + columns.effects.sum(axis=0) + columns.left_out
+    np.testing.assert_allclose(total, score, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(columns.score, score, rtol=0, atol=1e-10)
+    odds = np.exp(score - score.max())
+    np.testing.assert_allclose(odds / odds.sum(), told.posterior, atol=1e-12)
+    assert bool(columns.left_out.any()) == (place % 2 == 0)
+
+
+def test_a_class_is_the_mean_of_some_of_its_rows(wine, model):
+    told = model.explain_class("barbera")
+    assert told.n_rows == 12
+    assert told.classes[told.of] == "barbera"
+    score = told.score
+    rows = model._model.scores.rows
+    held = model._model.left_out()
+    every = held.contributions.sum(axis=0) + model._model.stack.offsets
+    own = every[rows[1] == told.of]
+    assert own.min(axis=0)[told.of] <= score[told.of] <= own.max(axis=0)[told.of]
+    with pytest.raises(ValueError, match="label must be one of barbera, barolo"):
+        model.explain_class("merlot")
+
+
+def test_only_a_column_that_differs_moves_a_row():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 60)
+    X = rng.normal(size=(120, 4))
+    X[:, 2] += 4 * y
+    model = pf.PatchPosterior().fit(X, y)
+    told = model.explain(np.array([0.0, 0.0, 4.0, 0.0])).columns
+    assert told.order()[0] == 2
+    size = np.abs(told.effects[:, 1])
+    assert size[2] > 3 * np.delete(size, 2).max()
+    assert told.columns[2] == "column 3"
+
+
+def test_words_and_frames_name_the_columns(wine, model):
+    told = model.explain(wine[0].iloc[[1]])
+    words = str(told)
+    assert words.startswith("barolo: p = ")
+    assert "proline" in words
+    assert "(median " in words
+    frame = told.columns.frame
+    assert set(frame.index) == set(wine[0].columns)
+    effect = frame["effect on barolo"].abs().to_numpy()
+    assert (np.diff(effect) <= 0).all()
+    assert frame.loc["proline", "value"] == wine[0].loc[1, "proline"]
+    assert list(told.frame.columns) == list(model.classes_)
+    np.testing.assert_allclose(told.frame.sum().to_numpy(), told.columns.score)
+
+
+def test_bars_run_from_a_typical_row_to_this_one(wine, model):
+    told = model.explain(wine[0].iloc[[1]]).columns
+    ax = plot_columns(told, ax=Figure().subplots())
+    bars = ax.patches
+    assert bars[0].get_x() == pytest.approx(told.baseline[told.of])
+    assert bars[-1].get_x() + bars[-1].get_width() == pytest.approx(told.score[told.of])
+    assert len(bars) == 13  # 12 columns, and the one that is left
+
+
+def test_every_score_has_a_look_of_its_own(wine):
+    X, y = wine
+    scores = ("patch", "class", "pooled", "kernel", "marginal")
+    model = pf.PatchPosterior(scores=scores).fit(X, y)
+    ax = plot_explanation(model.explain(X.iloc[[0]]), ax=Figure().subplots())
+    looks = {(bars[0].get_facecolor(), bars[0].get_hatch()) for bars in ax.containers}
+    assert len(looks) == len(model.score_names_) + 1
