@@ -140,7 +140,9 @@ def test_wrong_shapes(ax, arguments, message):
 
 
 def test_components_that_are_not_there(ax):
-    with pytest.raises(ValueError, match=r"two of the 3 columns .* Got \(0, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"two or three of the 3 columns .* Got \(0, 3\)"
+    ):
         plot_embedding(POINTS, ax=ax, components=(0, 3))
 
 
@@ -149,10 +151,10 @@ def test_too_few_class_names(ax):
         plot_embedding(POINTS, LABELS, ax=ax, class_names=["red"])
 
 
-def test_measurements_are_not_classes(ax):
+def test_too_many_classes_are_refused(ax):
     points = np.random.default_rng(0).normal(size=(99, 2))
     with pytest.raises(ValueError, match="99 distinct values, and at most 88"):
-        plot_embedding(points, points[:, 0], ax=ax)
+        plot_embedding(points, [f"class {k}" for k in range(99)], ax=ax)
 
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):

@@ -7,7 +7,12 @@ from .structure import (
     neighborhood_hits,
     triplet_accuracy,
 )
-from .topology import continuity, local_topology_violations, trustworthiness
+from .topology import (
+    continuity,
+    local_topology_violations,
+    sample_trustworthiness,
+    trustworthiness,
+)
 
 __all__ = [
     "continuity",
@@ -16,6 +21,7 @@ __all__ = [
     "evaluate",
     "local_topology_violations",
     "neighborhood_hits",
+    "sample_trustworthiness",
     "triplet_accuracy",
     "trustworthiness",
 ]

@@ -121,6 +121,32 @@ def trustworthiness(X: Any, embedding: Any, *, n_neighbors: int = 5) -> float:
     (0.81, 0.93)
     """
     X, embedding = _check_pair(X, embedding, n_neighbors)
+    return float(_without_strangers(X, embedding, n_neighbors).mean())
+
+
+def sample_trustworthiness(
+    X: Any, embedding: Any, *, n_neighbors: int = 5
+) -> np.ndarray:
+    """Return the trustworthiness of every sample; their mean is `trustworthiness`.
+
+    Parameters
+    ----------
+    X, embedding, n_neighbors
+        As in `trustworthiness`.
+
+    Returns
+    -------
+    array (n,)
+        1 where no neighbour is a stranger; below 0 where most are far ones.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris().data
+    >>> round(float(sample_trustworthiness(X, X[:, :1]).mean()), 2)
+    0.81
+    """
+    X, embedding = _check_pair(X, embedding, n_neighbors)
     return _without_strangers(X, embedding, n_neighbors)
 
 
@@ -149,7 +175,7 @@ def continuity(X: Any, embedding: Any, *, n_neighbors: int = 5) -> float:
     trustworthiness : The same with the two spaces exchanged; has an example.
     """
     X, embedding = _check_pair(X, embedding, n_neighbors)
-    return _without_strangers(embedding, X, n_neighbors)
+    return float(_without_strangers(embedding, X, n_neighbors).mean())
 
 
 def _check_pair(
@@ -164,12 +190,12 @@ def _check_pair(
     return X, embedding
 
 
-def _without_strangers(space: np.ndarray, picture: np.ndarray, k: int) -> float:
-    """Return 1 less the excess ranks, in space, of the neighbours in the picture."""
+def _without_strangers(space: np.ndarray, picture: np.ndarray, k: int) -> np.ndarray:
+    """Return 1 less the excess ranks, in space, of each one's neighbours in picture."""
     n = len(space)
     near = find_neighbors(picture, k).indices
     excess = np.maximum(_ranks(space, near) - k, 0)
-    return float(1 - 2 * excess.sum() / (n * k * (2 * n - 3 * k - 1)))
+    return 1 - 2 * excess.sum(axis=1) / (k * (2 * n - 3 * k - 1))
 
 
 def _ranks(X: np.ndarray, samples: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..backends.backend import NUMPY
 from ..graph.labels import sortable_labels
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ MARKERS = {
 MAX_CLASSES = len(COLORS) * len(MARKERS)
 """Most classes that look different: 11 and 8 have no common divisor."""
 
+FEW_NUMBERS = 10
+"""Fractions with more distinct values than this are measurements."""
+
 GREY = "#B8B8B8"
 
 WIDTH = 5.5
@@ -52,10 +56,21 @@ SHAPES = 0.5, 1.2
 """Its height, at least and at most, in units of the width."""
 
 
+def coordinates_of(source: Any) -> Any:
+    """Return the embedding of a fitted model, anything else as it is."""
+    found = getattr(source, "embedding_", None)
+    if found is None and hasattr(source, "fit"):
+        raise ValueError(
+            f"{type(source).__name__} has no embedding_: fit it first, or pass "
+            "coordinates."
+        )
+    return source if found is None else NUMPY.bring(found)
+
+
 def check_points(
-    table: Any, components: tuple[int, int], *, name: str = "embedding"
+    table: Any, components: tuple[int, ...], *, name: str = "embedding", most: int = 2
 ) -> np.ndarray:
-    """Return two columns of a table; errors call it by `name`."""
+    """Return two columns of a table, or up to `most`; errors call it by `name`."""
     try:
         table = np.asarray(table, dtype=float)
     except (TypeError, ValueError) as error:
@@ -67,11 +82,12 @@ def check_points(
             f"{table.shape} instead{remedy}."
         )
     shown = list(components) if np.iterable(components) else [components]
-    if len(shown) != 2 or not all(
+    if not 2 <= len(shown) <= most or not all(
         isinstance(c, Integral) and -table.shape[1] <= c < table.shape[1] for c in shown
     ):
         raise ValueError(
-            f"components must name two of the {table.shape[1]} columns of {name}. Got "
+            f"components must name two{' or three' if most > 2 else ''} of the "
+            f"{table.shape[1]} columns of {name}. Got "
             f"{components!r} instead."
         )
     points = table[:, shown]
@@ -79,6 +95,16 @@ def check_points(
         bad = int((~np.isfinite(points).all(axis=1)).sum())
         raise ValueError(f"{name} has {bad} rows that are not finite numbers.")
     return points
+
+
+def is_measurement(labels: Any) -> bool:
+    """Say whether labels are numbers on a scale, and not classes."""
+    values = np.asarray(labels)
+    if values.dtype.kind not in "iuf" or values.ndim != 1:
+        return False
+    known = values[np.isfinite(values)]
+    whole = bool((known == np.floor(known)).all())
+    return np.unique(known).size > (MAX_CLASSES if whole else FEW_NUMBERS)
 
 
 def group_classes(
@@ -101,7 +127,7 @@ def group_classes(
     if len(classes) > MAX_CLASSES:
         raise ValueError(
             f"labels has {len(classes)} distinct values, and at most {MAX_CLASSES} can "
-            "be told apart in a picture. Are they measurements rather than classes?"
+            "be told apart in a picture: group them, or leave labels out."
         )
     names = list(map(str, classes if class_names is None else class_names))
     if len(names) != len(classes):
@@ -142,6 +168,24 @@ def new_axes(points: np.ndarray | None = None) -> Axes:
     width, height = (1.0, 1.0) if points is None else np.ptp(points, axis=0)
     shape = float(np.clip(height / width if width > 0 else 1.0, *SHAPES))
     return plt.subplots(figsize=(WIDTH, WIDTH * shape), layout="constrained")[1]
+
+
+def new_solid_axes() -> Axes:
+    """Return the axes of a new figure in three dimensions."""
+    check_matplotlib()
+    import matplotlib.pyplot as plt
+
+    figure = plt.figure(figsize=(WIDTH, WIDTH), layout="constrained")
+    return figure.add_subplot(projection="3d")
+
+
+def show_bar(ax: Axes, drawn: Any, label: str, extend: str = "neither") -> None:
+    """Add a colour bar beside the panel."""
+    bar = ax.figure.colorbar(
+        drawn, ax=ax, label=label, extend=extend, shrink=0.6, aspect=25, pad=0.02
+    )
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=2, labelsize="medium")
 
 
 def tidy(ax: Axes) -> None:

@@ -128,7 +128,7 @@ def _draw_axis(ax: Axes, n_methods: int, cd: float, caption: str) -> None:
     ax.plot([1, n_methods], [0, 0], color=INK, linewidth=1)
     for rank in range(1, n_methods + 1):
         ax.plot([rank, rank], [0, 0.18], color=INK, linewidth=1)
-        ax.text(rank, 0.3, str(rank), ha="center", va="bottom", size="small")
+        ax.text(rank, 0.3, str(rank), ha="center", va="bottom", size="medium")
     ends = [1, 1 + cd]
     ax.plot(ends, [1.5, 1.5], color=INK, linewidth=1)
     for end in ends:
@@ -140,7 +140,7 @@ def _draw_axis(ax: Axes, n_methods: int, cd: float, caption: str) -> None:
             (8, 0),
             textcoords="offset points",
             va="center",
-            size="small",
+            size="medium",
         )
 
 

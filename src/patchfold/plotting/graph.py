@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from ._style import check_points, new_axes, tidy
+from ..backends.backend import NUMPY
+from ._style import check_points, coordinates_of, new_axes, show_bar, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +25,7 @@ MANY = 5000
 
 def plot_graph(
     graph: Any,
-    points: Any,
+    points: Any = None,
     *,
     components: tuple[int, int] = (0, 1),
     ax: Axes | None = None,
@@ -39,12 +40,12 @@ def plot_graph(
 
     Parameters
     ----------
-    graph : sparse array (n_samples, n_samples)
-        Dissimilarity of every edge: `graph_` of a fitted estimator. A stored zero is
+    graph : fitted estimator or sparse array (n_samples, n_samples)
+        An estimator with `graph_`, or the dissimilarity of every edge. A stored zero is
         an edge; of the two entries of an edge the upper one counts.
-    points : array-like (n_samples, n_columns)
-        Where the samples are: `embedding_`, or the samples themselves to see the graph
-        on their features. Two columns or more.
+    points : array-like (n_samples, n_columns), default=None
+        Where the samples are; two columns or more. None takes the `embedding_` of the
+        estimator; the samples themselves show the graph on their features.
     components : (int, int), default=(0, 1)
         Columns of `points` to draw.
     ax : matplotlib.axes.Axes, default=None
@@ -80,6 +81,9 @@ def plot_graph(
     >>> len(ax.collections[0].get_segments()) == model.graph_.nnz // 2
     True
     """
+    if hasattr(graph, "graph_"):
+        points = coordinates_of(graph) if points is None else points
+        graph = NUMPY.bring(graph.graph_)
     points = check_points(points, components, name="points")
     source, target, lengths = _edges(graph, len(points))
     if ax is None:
@@ -130,8 +134,4 @@ def _draw_colorbar(
 ) -> None:
     ends = {(False, False): "neither", (True, False): "min", (False, True): "max"}
     extend = ends.get((bool(beyond[0].any()), bool(beyond[1].any())), "both")
-    bar = ax.figure.colorbar(
-        lines, ax=ax, label=label, extend=extend, shrink=0.6, aspect=25, pad=0.02
-    )
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(length=2, labelsize="small")
+    show_bar(ax, lines, label, extend)

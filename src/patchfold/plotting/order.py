@@ -102,7 +102,7 @@ def _name_end(ax: Axes, text: str, place: np.ndarray, *, upper: bool) -> None:
         textcoords="offset points",
         ha="center",
         va="bottom" if upper else "top",
-        size="small",
+        size="medium",
         weight="bold",
         bbox={"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 1},
     )

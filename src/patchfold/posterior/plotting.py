@@ -161,6 +161,7 @@ def plot_columns(effects: ColumnEffects, *, ax: Axes | None = None) -> Axes:
     ax.set_yticks(place[::-1], names[::-1])
     for label in ax.get_yticklabels():
         label.set_parse_math(False)  # names of columns are words
+    ax.use_sticky_edges = False  # room for the numbers beside the bars
     ax.margins(x=0.15)
     ax.set_xlabel(f"score of class {effects.classes[effects.of]}", parse_math=False)
     return ax

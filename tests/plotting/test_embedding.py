@@ -1,0 +1,163 @@
+"""Pictures of models, of numbers, of many samples, in 3-D; diagnostics; Plotly."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+import patchfold as pf
+from patchfold.metrics import sample_trustworthiness, trustworthiness
+from patchfold.plotting import (
+    interactive,
+    plot_embedding,
+    plot_graph,
+    plot_stretch,
+    plot_trustworthiness,
+)
+
+
+@pytest.fixture
+def ax():
+    return Figure().subplots()
+
+
+@pytest.fixture(scope="module")
+def fitted(iris):
+    return pf.PatchEigenmaps(n_neighbors=20, dissimilarity="euclidean").fit(iris[0])
+
+
+@pytest.fixture(scope="module")
+def many():
+    return np.random.default_rng(0).normal(size=(25_000, 2))
+
+
+class TestEmbedding:
+    def test_a_fitted_model_is_drawn_like_its_embedding(self, ax, fitted, iris):
+        plot_embedding(fitted, iris[1], ax=ax)
+        drawn = np.vstack([part.get_offsets() for part in ax.collections])
+        order = np.argsort(iris[1], kind="stable")
+        np.testing.assert_array_equal(drawn, fitted.embedding_[order])
+
+    def test_a_model_that_is_not_fitted_is_refused(self, ax):
+        with pytest.raises(ValueError, match="CauchyMap has no embedding_: fit it"):
+            plot_embedding(pf.CauchyMap(), ax=ax)
+
+    def test_numbers_have_a_scale_with_a_bar(self, fitted, iris):
+        figure = Figure()
+        ax = figure.subplots()
+        values = iris[0][:, 0] + np.linspace(0, 1e-3, 150)
+        values[3] = np.nan
+        plot_embedding(fitted, values, ax=ax, label="sepal length")
+        grey, drawn = ax.collections
+        assert len(grey.get_offsets()) == 1
+        np.testing.assert_array_equal(drawn.get_array(), np.delete(values, 3))
+        assert figure.axes[1].get_ylabel() == "sepal length"
+        with pytest.raises(ValueError, match=r"each of the 150 rows.* Got shape \(90,"):
+            plot_embedding(fitted, values[:90], ax=ax)
+
+    def test_names_are_written_at_the_middle_of_their_class(self, ax, fitted, iris):
+        names = ["$a$", "b", "c"]
+        plot_embedding(fitted, iris[1], ax=ax, class_names=names, annotate=True)
+        assert [text.get_text() for text in ax.texts] == names
+        middle = np.median(fitted.embedding_[iris[1] == 2], axis=0)
+        assert ax.texts[2].get_position() == pytest.approx(tuple(middle))
+        assert ax.get_legend() is None
+
+    def test_three_components_are_drawn_in_3d(self, iris):
+        figure = Figure()
+        ax = figure.add_subplot(projection="3d")
+        plot_embedding(iris[0], iris[1], components=(0, 2, 3), ax=ax)
+        assert len(ax.collections) == 3
+        assert ax.get_zlim()[0] <= iris[0][:, 3].min()
+
+    def test_many_samples_are_a_picture_of_their_density(self, ax, many):
+        labels = (many[:, 0] > 0).astype(int)
+        plot_embedding(many, labels, ax=ax, class_names=["left", "right"])
+        (image,) = ax.images
+        pixels = image.get_array()
+        assert max(pixels.shape[:2]) == 400
+        filled = pixels[..., 3] > 0
+        scaled = (many - many.min(axis=0)) * 400 / np.ptp(many, axis=0).max()
+        expected = len(np.unique(scaled.astype(int), axis=0))
+        assert filled.sum() == pytest.approx(expected, rel=0.01)
+        middle = pixels.shape[1] * -many[:, 0].min() / np.ptp(many[:, 0])
+        blue = pixels[..., 2] > pixels[..., 0]
+        left = np.nonzero(filled & blue)[1]
+        assert left.max() <= middle + 1
+        names = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert names == ["left", "right"]
+
+    def test_many_numbers_are_means_of_pixels(self, ax, many):
+        plot_embedding(many, many[:, 0], ax=ax)
+        pixels = ax.images[0].get_array()
+        rows, columns = np.nonzero(pixels[..., 3] > 0)
+        green = pixels[rows, columns, 1]  # it grows along viridis
+        assert np.corrcoef(green, columns)[0, 1] > 0.95
+
+
+def test_a_graph_of_a_model_lies_on_its_embedding(ax, fitted):
+    plot_graph(fitted, ax=ax)
+    assert len(ax.collections[0].get_segments()) == fitted.graph_.nnz // 2
+    np.testing.assert_array_equal(ax.collections[1].get_offsets(), fitted.embedding_)
+
+
+class TestDiagnostics:
+    def test_every_sample_has_its_share_of_the_trustworthiness(self, iris):
+        X = iris[0]
+        each = sample_trustworthiness(X, X[:, :1], n_neighbors=7)
+        assert each.mean() == pytest.approx(trustworthiness(X, X[:, :1], n_neighbors=7))
+        assert (sample_trustworthiness(X, X) == 1).all()
+
+    def test_samples_with_false_neighbours_are_dark_and_on_top(self, ax):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(100, 2)) + np.repeat([[0, 0], [30, 0]], 50, axis=0)
+        picture = X.copy()
+        picture[0] = X[70] + 0.01
+        plot_trustworthiness(X, picture, ax=ax)
+        drawn = ax.collections[0]
+        np.testing.assert_allclose(drawn.get_offsets()[-1], picture[0])
+        assert drawn.get_array()[-1] == drawn.get_array().min()
+
+    def test_edges_that_are_torn_are_counted_and_on_top(self, ax):
+        X = np.arange(40.0)[:, None] * [1, 0]
+        picture = X.copy()
+        picture[20:] += 500
+        plot_stretch(X, picture, n_neighbors=1, ax=ax)
+        edges = ax.collections[0]
+        ends = edges.get_segments()[-1][:, 0]
+        assert sorted(ends) == [19, 520]
+        assert edges.get_array()[-1] > 2
+        assert ax.get_title(loc="left") == "3 % of edges are stretched tenfold"
+
+
+class TestInteractive:
+    def test_rows_are_shown_as_they_are(self, fitted, iris):
+        frame = pd.DataFrame(iris[0], columns=["a", "<b>", "c", "$d$"])
+        frame["kind"] = np.array(["<i>x", "y", "z"])[iris[1]]
+        figure = interactive(fitted, frame, color="kind", title="<u>")
+        assert [trace.name for trace in figure.data] == ["&lt;i&gt;x", "y", "z"]
+        words = figure.data[0].hovertext[0]
+        assert words.startswith("<b>0</b><br>a: -0.9007<br>&lt;b&gt;: 1.019<br>")
+        assert "&#36;d&#36;" in words
+        rows = np.concatenate([trace.customdata for trace in figure.data])
+        np.testing.assert_array_equal(np.sort(rows), np.arange(150))
+        assert figure.layout.title.text == "&lt;u&gt;"
+
+    def test_numbers_have_a_bar_and_three_columns_are_solid(self, iris):
+        values = iris[0][:, 0] + np.linspace(0, 1e-3, 150)
+        figure = interactive(iris[0], color=values, components=(0, 1, 2))
+        (trace,) = figure.data
+        assert trace.type == "scatter3d"
+        np.testing.assert_array_equal(trace.marker.color, values)
+
+    def test_what_does_not_fit_is_refused(self, fitted, iris, monkeypatch):
+        frame = pd.DataFrame(iris[0][:9])
+        with pytest.raises(ValueError, match="for each of the 150 samples"):
+            interactive(fitted, frame)
+        with pytest.raises(ValueError, match="color must be a column of frame"):
+            interactive(fitted, color="kind")
+        monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
+        with pytest.raises(ImportError, match=r"patchfold\[cli\]"):
+            interactive(fitted)
