@@ -36,7 +36,7 @@ LOOKED_AT = 1000
 """Samples that criterion looks at, at most: its time grows with their square."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NeighborSelection:
     """Scores of several neighbourhood sizes; draw it with `plot_neighbors_sweep`.
 
@@ -63,6 +63,16 @@ class NeighborSelection:
     def best_n_neighbors(self) -> int:
         """The size with the best mean score; of equal ones, the smallest."""
         return int(self.n_neighbors[self.mean_scores.argmax()])
+
+    def __repr__(self) -> str:
+        """List the sizes with their mean scores; the best is marked."""
+        folds = self.scores.shape[1]
+        over = f", means of {folds} folds" if folds > 1 else ""
+        lines = [f"{self.scoring} by n_neighbors{over}"]
+        for size, score in zip(self.n_neighbors, self.mean_scores, strict=True):
+            mark = "  best" if size == self.best_n_neighbors else ""
+            lines.append(f"{size:>7}  {score:.3f}{mark}")
+        return "\n".join(lines)
 
 
 def select_n_neighbors(

@@ -13,6 +13,9 @@ from ._style import check_points, coordinates_of, new_axes, show_bar, tidy
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LIGHTEST = 0.85
+"""Where the colour map ends, so that no sample is too light to be seen on white."""
+
 MOST_EDGES = 60_000
 """Edges that are drawn at most, the most stretched ones."""
 
@@ -64,6 +67,9 @@ def plot_trustworthiness(
     trust = sample_trustworthiness(X, coordinates, n_neighbors=n_neighbors)
     if ax is None:
         ax = new_axes(points)
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
     order = np.argsort(-trust, kind="stable")  # the worst are on top
     x, y = points[order].T
     drawn = ax.scatter(
@@ -71,9 +77,9 @@ def plot_trustworthiness(
         y,
         c=trust[order],
         s=float(np.clip(6000 / len(points), 3, 40)),
-        cmap="inferno",
+        cmap=ListedColormap(colormaps["inferno"](np.linspace(0, LIGHTEST, 256))),
         vmin=min(0.8, float(np.quantile(trust, 0.02))),
-        vmax=1.05,  # the lightest colour would vanish on white
+        vmax=1.0,
         linewidth=0,
         rasterized=len(points) > MOST_EDGES // 3,
     )

@@ -29,6 +29,9 @@ FAR = 3.0
 MANY = 20_000
 """Beyond this many samples their density is drawn, and not each of them."""
 
+SEEN = 8.0
+"""Area of a marker, in points², from which a white edge leaves something of it."""
+
 ENDS = 0.02, 0.98
 """Colours of numbers run between these quantiles."""
 
@@ -177,7 +180,7 @@ def _draw_classes(
             marker=marker,
             color=color,
             alpha=0.8,
-            edgecolor="white",
+            edgecolor="white" if size >= SEEN else "none",
             linewidth=0.02 * size,
             label=name,
         )
@@ -205,15 +208,28 @@ def _draw_numbers(
 
 
 def _write_names(ax: Any, points: np.ndarray, groups: list[Any]) -> None:
-    """Write the name of each class at the median of its samples."""
+    """Write the name of each class where most of its samples are."""
     from matplotlib.patheffects import withStroke
 
+    low, high = points.min(axis=0), points.max(axis=0)
+    cells = np.minimum((points - low) / np.maximum(high - low, 1e-300) * 10, 9).astype(
+        int
+    )
     for rows, name, color, _ in groups:
         if name is None:
             continue
-        middle = np.median(points[rows], axis=0)
+        found, which = np.unique(cells[rows], axis=0, return_inverse=True)
+        most = found[np.bincount(which.ravel()).argmax()]
+        near = (np.abs(cells[rows] - most) <= 1).all(axis=1)
+        middle = np.median(points[rows[near]], axis=0)
         text = ax.text(
-            *middle, name, ha="center", va="center", weight="bold", color=color
+            *middle,
+            name,
+            ha="center",
+            va="center",
+            weight="bold",
+            size="large",
+            color=color,
         )
         text.set_parse_math(False)
         text.set_path_effects([withStroke(linewidth=3, foreground="white")])

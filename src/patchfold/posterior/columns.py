@@ -13,6 +13,7 @@ background rows, as the steps of every order do.
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ SHOWN = 8
 """Columns that are named in words."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ColumnEffects:
     """What every column added to the score of every class.
 
@@ -92,6 +93,14 @@ class ColumnEffects:
     def order(self) -> np.ndarray:
         """Return the columns, that with the largest effect on the class first."""
         return np.argsort(-np.abs(self.effects[:, self.of]), kind="stable")
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """Show the first line and the frame in a notebook."""
+        head = html.escape(str(self).partition("\n")[0])
+        return f"<p>{head}</p>{self.frame.to_html(float_format='{:.3g}'.format)}"
 
     def __str__(self) -> str:
         """List the columns that moved the score of the class most."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """What spoke for which class, and how strongly.
 
@@ -70,6 +70,9 @@ class Explanation:
         rows = np.vstack([self.contributions, self.offsets])
         index = pd.Index([*self.score_names, "size of the class"], name="score")
         return pd.DataFrame(rows, index=index, columns=list(self.classes))
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         """List, for the likeliest class, its probability, strongest scores, columns."""
