@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -250,7 +250,9 @@ def _run(
     with counted("compare", "methods") as bar:
         tell = progress or bar
         tell(done, total)
-        for place, outcomes in run_pieces(run_calls, calls, n_jobs=jobs):
+        for place, outcomes in _interruptible(
+            run_pieces(run_calls, calls, n_jobs=jobs)
+        ):
             weight, number, places = pieces[place]
             found |= {(number, c): o for c, o in zip(places, outcomes, strict=True)}
             done += weight
@@ -269,6 +271,22 @@ def _run(
         *score_references(problem, n_classes),
         *results[len(chosen) :],
     ]
+
+
+def _interruptible(pieces: Iterator[Any]) -> Iterator[Any]:
+    """Yield the pieces; an interrupt that ends in another error stays an interrupt.
+
+    joblib fails to end processes that it has not started yet.
+    """
+    try:
+        yield from pieces
+    except RuntimeError as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, KeyboardInterrupt):
+            cause = cause.__context__
+        if cause is not None:
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _cut(plans: list[Plan]) -> list[tuple[float, int, list[int]]]:
