@@ -43,14 +43,22 @@ OURS = {
     "POSTERIOR-BLEND": "τ = .5",
     "POSTERIOR-POINTS": "point twin",
 }
-MAPS = {
-    "CAUCHYMAP": ("without labels", ("PCA", "ISOMAP", "UMAP"), design.CAUCHY_MAP),
-    "CAUCHYMAP-LABELS": (
+BESIDE = ("PCA", "ISOMAP", "UMAP")
+MAPS = (
+    ("CAUCHYMAP", "without labels", BESIDE, design.CAUCHY_MAP),
+    (
+        "CAUCHYMAP",
+        "without labels, beside all maps",
+        (*BESIDE, "OPENTSNE", "PACMAP"),
+        design.CAUCHY_MAP,
+    ),
+    (
+        "CAUCHYMAP-LABELS",
         "with labels",
         ("POSTERIOR", *SUPERVISED),
         design.WITH_LABELS,
     ),
-}
+)
 """CauchyMap: its title, what it is compared with, sets that served for its design."""
 PANEL, KNN, FOREST = "mean_accuracy_4", "accuracy:KNN", "accuracy:RFC"
 SPLITS = 10
@@ -128,7 +136,7 @@ def print_against_features(records: list[Record], groups: dict[str, set[str]]) -
 
 def print_maps(table: Scores, every: set[str]) -> None:
     """Print CauchyMap, without and with labels, among the maps it stands beside."""
-    for own, (title, others, used) in MAPS.items():
+    for own, title, others, used in MAPS:
         for where, sets in (
             ("not used for design", every - set(used)),
             ("all sets", every),

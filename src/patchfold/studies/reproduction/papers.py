@@ -225,6 +225,8 @@ PAPERS = {
                 "KLAP-POINTS": "the Euclidean twin of KLAP",
                 "POSTERIOR-POINTS": "a variant of POSTERIOR",
                 "POSTERIOR-BLEND": "a variant of POSTERIOR",
+                "OPENTSNE": "run on fewer sets",
+                "PACMAP": "run on fewer sets",
             },
             kinds=("honest",),
         ),
