@@ -30,6 +30,9 @@ TRUE_FALSE = (
 )
 """Words of truth values, in lower case."""
 
+SPELLINGS = 10
+"""Ways to write two truth values: in capital letters, for example."""
+
 MIXED = (10, 3, 0.05)
 """A column with at least this many different numbers, and at most this many different
 words in at most this share of its rows, is numbers with mistakes, no category."""
@@ -214,7 +217,8 @@ def _read_column(
         codes, levels = pd.factorize(column.where(column.notna(), None))
     else:
         return None
-    texts = pd.Series([str(level) for level in levels], dtype="str")
+    words = levels.to_numpy(dtype=object) if hasattr(levels, "to_numpy") else levels
+    texts = pd.Series([str(word) for word in words], dtype="str")
     if plain:
         read = _Read(texts.astype(object))
     else:
@@ -291,9 +295,12 @@ def _read_texts(
 
 def _flags(texts: pd.Series) -> pd.Series | None:
     """Return words of truth values as such; None if there are others, or one alone."""
+    if len(texts) > SPELLINGS:
+        return None
     lower = texts.str.lower()
+    found = set(lower)
     for yes, no in TRUE_FALSE:
-        if set(lower) == {yes, no}:
+        if found == {yes, no}:
             return lower == yes
     return None
 
