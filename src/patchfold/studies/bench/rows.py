@@ -147,13 +147,7 @@ VERSUS = (
         lasts=(4, 4),
     ),
     Versus(
-        "PatchLLE",
-        "PatchLLE",
-        "LocallyLinearEmbedding",
-        8000,
-        0.5,
-        8000,
-        lasts=(5, 5),
+        "PatchLLE", "PatchLLE", "LocallyLinearEmbedding", 8000, 0.5, 8000, lasts=(5, 5)
     ),
     Versus("elap", "elap", "umap", 100_000, 0.4, None, 1, "umap", 0.97, lasts=(70, 0)),
     Versus(
@@ -243,6 +237,9 @@ GROWTH = (
         1.15,
         (1000, 3000, 10_000),
         lasts=(99, 5.5),
+    ),
+    Growth(
+        "PatchLLE", "PatchLLE", (10**5, 10**6), 1.15, (20_000, 40_000), 1, lasts=(99, 8)
     ),
     Growth(
         "CauchyEmbedding",
