@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..backends.files import write_bytes
 from ..tables.numbers import as_number
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def write_files(
     def write(name: str, content: bytes | np.ndarray) -> str:
         path = folder / name
         if isinstance(content, bytes):
-            path.write_bytes(content)
+            write_bytes(path, content)
         else:
             content.tofile(path)
         files[f"data/{name}"] = path

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..backends.files import read_bytes
+from ..backends.files import read_bytes, write_bytes
 from ..backends.memory import require_memory
 from ..datasets import DatasetUnavailableError, load
 from .arff import parse_arff
@@ -236,7 +236,7 @@ def _read_standard_input(options: ReadOptions, plain: Collection[str | None]) ->
         ending = ".arff"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"input{ending}"
-        path.write_bytes(data)
+        write_bytes(path, data)
         return _read_file(path, called, options, plain)
 
 

@@ -19,10 +19,11 @@ def measure_candidates(
     n_groups: int,
     precomputed: bool,
     n_jobs: int | None,
+    search: None = None,
 ) -> tuple[Array, Array, Array]:
     """Return pairs among which the closest of every two groups are, and how far apart.
 
-    Matrices of dissimilarities are never tensors here. How far apart samples are is
+    Matrices of dissimilarities and samples of other metrics are never tensors here. How far apart samples are is
     told in NumPy, so that ties go the same way.
     """
     require_memory(
