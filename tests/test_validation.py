@@ -77,6 +77,7 @@ SHARED = {
         ["brute", None, 3, KNeighborsTransformer, object()],
     ),
     "eigen_solver": ("'auto' or 'dense' or 'arpack'", ["lobpcg", None, 0, True]),
+    "verbose": ("True or False or a callable", [1, 0, None, "yes"]),
     "n_jobs": (
         "None or an int other than 0 (-1 uses every core)",
         [0, 1.0, "all", True, False],

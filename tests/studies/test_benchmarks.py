@@ -34,6 +34,7 @@ SCRIPTS = {
     "record.py": r"38 of 38 arrays are equal bit for bit",
     "robustness.py": r"1 sets: iris(.|\n)*\| ISOMAP-KL \| 0\.\d+ \| 0\.\d+ \| 0\.",
     "sanitize.py": r"the sanitized loops load",
+    "sparse_text.py": r"300 x 2,000, 30 entries a row(.|\n)*\| CauchyMap \| \d",
     "stages.py": r"\| eigenvectors, filtered \| \d\.\d\d \| \d\.\d\d \|",
     "targets.py": r"x86_64-linux-gnu.*: compiled",
     "versions.py": r"\| PatchPosterior iris \| 0e\+00 \|",

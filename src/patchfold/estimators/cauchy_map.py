@@ -19,13 +19,7 @@ from ..solvers.field import placing
 from ..solvers.field.attraction import near_pairs, unite
 from ..solvers.field.descent import Recipe, descend
 from ..solvers.field.order import in_input_order, row_keys
-from ..solvers.field.source import (
-    Setting,
-    Settings,
-    graph_of,
-    open_matrix,
-    open_samples,
-)
+from ..solvers.field.source import Setting, graph_of, open_matrix, open_samples
 from ..validation import (
     Float,
     Fraction,
@@ -35,19 +29,11 @@ from ..validation import (
     check_parameters,
 )
 from .base import EmbeddingMixin, check_placed
-from .map_input import (
-    check_map_parameters,
-    dense_for_labels,
-)
+from .foreign import names_others
+from .map_input import check_map_parameters, dense_for_labels, settings_of_map
 from .map_labels import add_labels, read_labels
 from .map_start import begin, check_init, warn_of_the_limit, where_drawn
-from .parameters import (
-    COMMON_RULES,
-    METRIC_RULES,
-    PRECOMPUTED,
-    is_precomputed,
-    metric_of,
-)
+from .parameters import COMMON_RULES, METRIC_RULES, PRECOMPUTED, is_precomputed
 from .source import check_source
 from .stored.cauchy_map import StoredMap
 
@@ -202,6 +188,7 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
         "verbose": COMMON_RULES["verbose"],
     }
 
+    @names_others
     def __init__(
         self,
         n_neighbors: int | float = 15,
@@ -371,16 +358,7 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
         `order` is that of a stored model; None finds one.
         """
         X = self._train_X
-        settings = Settings(
-            self.n_neighbors_,
-            self.dissimilarity,
-            self.shrinkage,
-            self.ridge,
-            self.neighbors_algorithm,
-            self.reduce,
-            metric_of(self, X),
-        )
-        keys = row_keys(X)
+        settings, keys = settings_of_map(self), row_keys(X)
         self._labels = None
         if self._codes is not None:
             wanted = self.label_weight, self.n_neighbors_, self.n_jobs

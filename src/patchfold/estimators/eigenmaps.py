@@ -20,6 +20,7 @@ from ..solvers.random_walk import walk_coordinates
 from ..solvers.spectral import smallest_eigenpairs
 from ..validation import Float, Integer
 from .base import PatchEmbedding
+from .foreign import names_others
 from .links import Solution
 from .stored.rules import FittedRule, Number, Numbers
 
@@ -215,6 +216,7 @@ class PatchEigenmaps(PatchEmbedding):
         "affinity_",
     }
 
+    @names_others
     def __init__(
         self,
         n_components: int = 2,

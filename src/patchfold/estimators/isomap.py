@@ -23,6 +23,7 @@ from ..solvers.mds import (
 )
 from ..validation import Integer
 from .base import PatchEmbedding
+from .foreign import names_others
 from .links import Solution
 from .stored.rules import (
     FittedError,
@@ -97,11 +98,9 @@ class PatchIsomap(PatchEmbedding):
         one. A new sample without any is placed by its nearest training sample, with a
         warning.
     metric : str or callable, default="minkowski"
-        Distance of samples, as in scikit-learn: it finds the neighbours and, with
-        `dissimilarity="euclidean"`, is the length of an edge. Patches need a space of
-        vectors: with another dissimilarity it finds the neighbours only, and a warning
-        says so. With "precomputed", X has distances, dense or, as
-        `KNeighborsTransformer` returns them, sparse.
+        Distance of samples, as in scikit-learn: it finds the neighbours, and is the
+        length of an edge if `dissimilarity="euclidean"`. Other dissimilarities compare
+        patches as before; a warning says so. "precomputed" is read from X.
     p, metric_params : float, dict or None, default=2, None
         Power of the metric "minkowski"; further parameters of a metric.
     dissimilarity : str or callable, default="kl"
@@ -233,6 +232,7 @@ class PatchIsomap(PatchEmbedding):
         "geodesics_": MayLack(Numbers(("sources", "samples"), low=0.0)),
     }
 
+    @names_others
     def __init__(
         self,
         n_components: int = 2,
@@ -317,9 +317,8 @@ class PatchIsomap(PatchEmbedding):
     def reconstruction_error(self) -> float:
         """Return how much of the geodesics the embedding does not show.
 
-        The Frobenius norm of the difference of two centred kernels, that of the
-        geodesics and that of the embedding, divided by the number of samples; with
-        `n_landmarks`, of landmarks.
+        The norm of the difference of the two centred kernels, divided by the number of
+        samples; with `n_landmarks`, of landmarks.
 
         Returns
         -------

@@ -32,9 +32,9 @@ from ..neighbors.metric_search import MetricSearch
 from ..neighbors.radius import expected_count
 from ..neighbors.search import NeighborSearch, RadiusSearch
 from ..neighbors.sparse_metric import row_keys
-from ..patches.fitting import CentersOnly, PatchFitter, is_wide, mean_variance
-from ..patches.space import find_span
-from ..patches.sparse_space import find_sparse_space
+from ..patches.fitting import CentersOnly, PatchFitter, mean_variance
+from ..patches.space import find_span, is_wide
+from ..patches.sparse_space import find_sparse_space, refuse_features
 from ..records import Links, Neighborhoods
 from ..validation import as_sparse_as
 
@@ -266,7 +266,11 @@ def link_samples(
         # Not with identical samples: rounding would part them.
         wide = settings.spans_little(X) and (not has_twins or sp.issparse(X))
         if sp.issparse(X) and is_wide(*X.shape) and not wide:
-            _refuse_sparse(settings)
+            refuse_features(
+                f"covariance={settings.covariance!r}"
+                if settings.row.isometric
+                else f"dissimilarity={settings.dissimilarity!r}"
+            )
         if wide:
             keywords = {**keywords, "n_features": X.shape[1]}
         if wide or sp.issparse(X):
@@ -283,18 +287,6 @@ def link_samples(
     else:
         store = defer_patches(settings.dissimilarity, fitter, near)
     return SampleLinks(X, settings, search, store, sizes, has_twins)
-
-
-def _refuse_sparse(settings: PatchSettings) -> None:
-    """Raise ValueError: patches would need all features of all their points."""
-    named = f"dissimilarity={settings.dissimilarity!r}"
-    if settings.row.isometric:
-        named = f"covariance={settings.covariance!r}"
-    raise ValueError(
-        f"{named} looks at single features, of which a sparse X has too many: set "
-        "dissimilarity='kl' and covariance='full', or reduce the features first, for "
-        "example by TruncatedSVD of scikit-learn."
-    )
 
 
 def _choose_patches(

@@ -22,6 +22,7 @@ from ..solvers.reconstruction import (
 )
 from ..validation import Float, Integer
 from .base import PatchEmbedding
+from .foreign import names_others
 from .links import Solution
 from .parameters import is_precomputed
 from .stored.rules import FittedRule, Matrix, MayLack, Numbers, OrNone, Whole
@@ -230,6 +231,7 @@ class PatchLLE(PatchEmbedding):
         "n_landmarks": None,
     }
 
+    @names_others
     def __init__(
         self,
         n_components: int = 2,

@@ -6,12 +6,14 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from ..patches.fitting import is_wide
+from ..patches.space import is_wide
+from ..solvers.field.source import Settings
 from .map_start import check_components
 from .parameters import (
     check_metric,
     has_euclidean_metric,
     is_precomputed,
+    metric_of,
     warn_of_metric,
 )
 
@@ -63,3 +65,16 @@ def dense_for_labels(X: Any) -> Any:
             "example by TruncatedSVD of scikit-learn."
         )
     return X.toarray()
+
+
+def settings_of_map(model: Any) -> Settings:
+    """Return how the neighbours of a map are found and compared."""
+    return Settings(
+        model.n_neighbors_,
+        model.dissimilarity,
+        model.shrinkage,
+        model.ridge,
+        model.neighbors_algorithm,
+        model.reduce,
+        metric_of(model, model._train_X),
+    )

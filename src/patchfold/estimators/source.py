@@ -32,7 +32,7 @@ from ..graph.precomputed import (
 from ..graph.weights import complete_graph, pairs_from_directed
 from ..neighbors.metric_search import MetricSearch
 from ..neighbors.search import NeighborSearch, open_search
-from ..patches.fitting import is_wide
+from ..patches.space import is_wide
 from ..records import EdgeList, EdgeValues, Neighborhoods, Pairs
 from ..validation import check_magnitude, check_parameters, without_zeros
 from .frames import check_table

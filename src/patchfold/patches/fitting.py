@@ -94,20 +94,12 @@ class CentersOnly:
         return Patches(center=X)
 
 
-def is_wide(n_samples: int, n_features: int) -> bool:
-    """Say whether samples span less than half of their space.
-
-    Then two patches, of n points at most, and the gap between their means do too.
-    """
-    return n_features > 2 * n_samples + 1
-
-
 def mean_variance(X: Array) -> float:
     """Return v̄, the mean over features of the variance of X; 1 if X is constant."""
     if sp.issparse(X):
-        means = np.asarray(X.mean(axis=0)).ravel()
-        squares = float((X.data**2).sum()) / X.shape[0] - float(means @ means)
-        return squares / X.shape[1] if squares > 0 else 1.0
+        means = X.mean(axis=0)
+        spread = float(X.data @ X.data) / X.shape[0] - float(means @ means)
+        return spread / X.shape[1] if spread > 0 else 1.0
     xp = array_namespace(X)
     # From the first sample, so that a constant column varies by exactly nothing.
     gaps = X - X[:1, :]

@@ -9,7 +9,7 @@ dense in their features, and patches, which need coordinates, are p x n numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from ..backends.memory import require_memory
-from .fitting import is_wide
+from .space import is_wide
 
 SMALLEST = 1e-12
 """Squared lengths below this part of the largest are rounding: no dimension."""
@@ -116,3 +116,12 @@ def find_sparse_space(X: sp.csr_array) -> SparseSpan | DenseRows:
     lower = np.tril(factor)[:, :rank]
     samples[order, :-1] = lower
     return SparseSpan(X[order[:rank]], lower[:rank], samples)
+
+
+def refuse_features(parameter: str) -> NoReturn:
+    """Raise ValueError: a parameter needs all features of wide sparse samples."""
+    raise ValueError(
+        f"{parameter} looks at single features, of which a sparse X has too many: set "
+        "dissimilarity='kl' and covariance='full', or reduce the features first, for "
+        "example by TruncatedSVD of scikit-learn."
+    )

@@ -1,0 +1,49 @@
+"""Parameters of other libraries: an error names ours, and a page lists them."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+from sklearn.base import clone
+from sklearn.manifold import Isomap, LocallyLinearEmbedding, SpectralEmbedding
+
+import patchfold as pf
+from patchfold.estimators.foreign import FOREIGN
+
+PAGE = Path(__file__).parents[2] / "docs" / "coming_from.md"
+THEIRS = {
+    "PatchIsomap": Isomap,
+    "PatchLLE": LocallyLinearEmbedding,
+    "PatchEigenmaps": SpectralEmbedding,
+}
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(owner, name) for owner in FOREIGN for name in FOREIGN[owner]]
+)
+def test_a_name_of_theirs_says_what_to_do(owner, name):
+    advice = FOREIGN[owner][name]
+    with pytest.raises(TypeError) as caught:
+        getattr(pf, owner)(**{name: 1})
+    assert str(caught.value) == f"{owner} has no parameter {name!r}: {advice}"
+
+
+@pytest.mark.parametrize("owner", THEIRS)
+def test_every_parameter_of_scikit_learn_is_ours_or_explained(owner):
+    ours = getattr(pf, owner)().get_params().keys()
+    theirs = THEIRS[owner]().get_params().keys()
+    assert theirs <= ours | FOREIGN[owner].keys()
+
+
+def test_every_parameter_of_umap_that_has_a_counterpart_is_on_the_page():
+    umap = pytest.importorskip("umap")
+    page, known = PAGE.read_text("utf-8"), inspect.signature(umap.UMAP).parameters
+    for name in ("min_dist", "n_epochs", "target_metric", "precomputed_knn"):
+        assert name in known
+        assert f"`{name}`" in page
+
+
+def test_the_signature_stays_that_of_the_class():
+    model = pf.CauchyMap(7, separation=0.5)
+    assert clone(model).get_params() == model.get_params()
+    assert "separation" in inspect.signature(pf.CauchyMap).parameters
