@@ -46,7 +46,6 @@ SHARED = {
     ),
     "p": ("a float > 0", [0, -1, np.nan, "2", None, True]),
     "metric_params": ("a dict or None", ["w", 3, [1, 2], dict]),
-    "verbose": ("True or False or a callable", [1, 0, None, "yes"]),
     "adaptive_patches": ("True or False", [1, 0, None, "curvature"]),
     "dissimilarity": (
         "'euclidean' or 'kl' or 'bhattacharyya' or 'hellinger' or 'cauchy_schwarz' or "

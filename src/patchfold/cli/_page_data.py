@@ -61,10 +61,8 @@ def write_files(
 
     def write(name: str, content: bytes | np.ndarray) -> str:
         path = folder / name
-        if isinstance(content, bytes):
-            write_bytes(path, content)
-        else:
-            content.tofile(path)
+        data = content if isinstance(content, bytes) else content.tobytes()
+        write_bytes(path, data)
         files[f"data/{name}"] = path
         return f"data/{name}"
 

@@ -23,8 +23,8 @@ def measure_candidates(
 ) -> tuple[Array, Array, Array]:
     """Return pairs among which the closest of every two groups are, and how far apart.
 
-    Matrices of dissimilarities and samples of other metrics are never tensors here. How far apart samples are is
-    told in NumPy, so that ties go the same way.
+    Matrices of dissimilarities and samples of other metrics are never tensors here. How
+    far apart samples are is measured in NumPy, so that ties go the same way.
     """
     require_memory(
         24.0 * group.shape[0] * n_groups,
