@@ -334,7 +334,7 @@ CLASSES = [
         WORKS,
         {
             "embed --method=posterior": ("two classes or more",),
-            "compare": ("no row has a class in 'target'", "name another target"),
+            "compare": ("no row has a value in 'target'", "name another target"),
             "reproduce": ("0 class in 0 labelled rows", "needs two"),
         },
     ),

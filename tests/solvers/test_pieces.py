@@ -13,7 +13,7 @@ def graph_in_pieces(n_pieces, between, size=40):
     """Return weights within pieces of random sizes, and one edge between any two."""
     rng = np.random.default_rng(0)
     parts = [rng.uniform(1, 2, (k, k)) for k in rng.integers(20, size, n_pieces)]
-    weights = sp.block_diag(parts, format="lil")
+    weights = sp.block_diag([sp.coo_array(part) for part in parts], format="lil")
     starts = np.cumsum([0] + [part.shape[0] for part in parts])[:-1]
     for a in range(n_pieces):
         for b in range(a):

@@ -24,7 +24,12 @@ from typer.testing import CliRunner
 import patchfold as pf
 from patchfold.cli import app
 from patchfold.estimators.methods import METHODS, OTHERS
-from patchfold.tables import choose_columns, make_encoder, match_columns
+from patchfold.tables import (
+    choose_columns,
+    make_encoder,
+    match_columns,
+    read_table,
+)
 from patchfold.tables.embedding import embed_table, place_table
 from patchfold.tables.models.saving import ModelFileError, about_model
 
@@ -74,7 +79,7 @@ def check_again(done, source, path):
     """Save a pipeline, load it, and compare coordinates of new samples."""
     pf.save_model(done.pipeline, path, **done.about)
     again = place_table(source, path)
-    features, _ = match_columns(pd.read_csv(source), done.pipeline["columns"])
+    features, _ = match_columns(read_table(source), done.pipeline["columns"])
     expected = done.pipeline.transform(features)
     assert np.isfinite(expected).all()
     np.testing.assert_array_equal(again.frame[done.coordinates], expected)
