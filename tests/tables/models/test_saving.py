@@ -5,6 +5,9 @@ import pickle
 import numpy as np
 import pytest
 import skops.io
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import patchfold as pf
 from patchfold.tables.models.saving import load_model, save_model
@@ -60,3 +63,29 @@ def test_a_file_from_before_a_parameter_was_added_is_read(tmp_path, monkeypatch)
     loaded = load_model(tmp_path / "old.skops")
     assert loaded.n_landmarks is None
     np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
+
+
+OUTPUTS = {
+    "isomap": pf.PatchIsomap(),
+    "map": pf.CauchyMap(),
+    "posterior": pf.PatchPosterior(),
+    "encoder": pf.TableEncoder(),
+    "pipeline": make_pipeline(StandardScaler(), pf.PatchLLE(n_neighbors=10)),
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_a_file_keeps_what_set_output_chose(name, wine, tmp_path):
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(wine[0]).add_prefix("x")
+    model = clone(OUTPUTS[name]).set_output(transform="pandas").fit(X, wine[1])
+    save_model(model, tmp_path / "m.skops")
+    again = load_model(tmp_path / "m.skops")
+    pd.testing.assert_frame_equal(again.transform(X[:9]), model.transform(X[:9]))
+
+
+def test_another_output_in_a_file_is_refused(wine, tmp_path):
+    model = pf.PatchIsomap().fit(wine[0])
+    model._sklearn_output_config = {"transform": "os.system"}
+    with pytest.raises(ValueError, match="_sklearn_output_config must be one of"):
+        save_model(model, tmp_path / "m.skops")

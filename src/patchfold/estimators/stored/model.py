@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 
 from ...backends.backend import NUMPY
 from ...validation import check_parameters
+from .output import OUTPUT, pack_output, unpack_output
 from .rules import FittedError, FittedRule, Sizes, pack_state, unpack_state
 
 FITTED = "_fitted"
@@ -74,7 +75,8 @@ class StoredModel:
     def _packed(self, state: dict[str, Any]) -> dict[str, Any]:
         """Return parameters, and the fitted attributes in compact form."""
         name = type(self).__name__
-        fitted = {key: state[key] for key in state if key not in self._parameter_rules}
+        known = {*self._parameter_rules, OUTPUT}
+        fitted = {key: state[key] for key in state if key not in known}
         if not fitted:
             raise NotFittedError(
                 f"this {name} is not fitted: call fit before it is saved."
@@ -86,11 +88,11 @@ class StoredModel:
                 f"{', '.join(sorted(unknown))}. Delete them first."
             )
         packed = pack_state(self._fitted_rules, NUMPY.bring(fitted))
-        known = self._later_parameters | state
-        parameters = {key: known[key] for key in self._parameter_rules}
+        given = self._later_parameters | state
+        parameters = {key: given[key] for key in self._parameter_rules}
         if callable(parameters.get("verbose")):
             parameters["verbose"] = False  # no file holds a function
-        return {**parameters, FITTED: packed}
+        return {**parameters, FITTED: packed | pack_output(state)}
 
     def _complete(self, *, whole: bool = True) -> None:
         """Turn what a file holds into a fitted estimator; raise FittedError.
@@ -119,11 +121,13 @@ class StoredModel:
         packed = state.pop(FITTED, None)
         if not isinstance(packed, dict):
             raise FittedError("its fitted attributes are missing")
+        output = unpack_output(packed)
+        packed = {name: packed[name] for name in packed if name != OUTPUT}
         self._add_later_parameters()
         self._check_stored_parameters()
         n_components = getattr(self, "n_components", None)
         sizes: Sizes = {} if n_components is None else {"components": n_components}
-        state.update(unpack_state(self._fitted_rules, packed, sizes))
+        state.update(unpack_state(self._fitted_rules, packed, sizes), **output)
         return sizes
 
     def _add_later_parameters(self) -> None:

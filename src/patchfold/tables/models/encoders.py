@@ -26,6 +26,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from ...estimators.stored.output import OUTPUT, pack_output, unpack_output
 from ...estimators.stored.rules import (
     MISSING,
     Count,
@@ -48,7 +49,7 @@ _LEARNED: dict[type, tuple[str, ...]] = {
     OrdinalEncoder: ("categories_",),
     FunctionTransformer: (),
 }
-_COMMON = ("n_features_in_", "feature_names_in_")
+_COMMON = ("n_features_in_", "feature_names_in_", OUTPUT)
 
 
 def parameters_of(kind: type) -> tuple[str, ...]:
@@ -90,7 +91,7 @@ def pack(model: Any) -> Any:
         ]
     if "feature_names_in_" in state:
         state["feature_names_in_"] = _packed(model.feature_names_in_.tolist())
-    vars(packed).update(state)
+    vars(packed).update(state, **pack_output(vars(model)))
     return packed
 
 
@@ -136,6 +137,7 @@ def remake(encoder: Any) -> Any:
         with np.errstate(all="ignore"):
             if not np.isfinite(_largest(made, LARGEST)):
                 raise FittedError(f"it makes infinity of numbers up to {LARGEST:g}")
+        vars(made).update(unpack_output(vars(encoder)))
         return made
     except FittedError as error:
         raise FittedError(f"{name}: {error}") from error
