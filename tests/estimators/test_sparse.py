@@ -78,11 +78,12 @@ def test_a_wide_table_is_never_made_dense(estimator, dissimilarity):
 
 @QUIET
 @over_every_estimator
-def test_a_model_file_holds_sparse_samples(estimator, tmp_path):
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_a_model_file_holds_sparse_samples(estimator, metric, tmp_path):
     from patchfold.tables.models import load_model, save_model
 
     X, new = counts(100, 500), counts(7, 500, seed=1)
-    model = estimator(n_neighbors=12).fit(X)
+    model = estimator(n_neighbors=12, dissimilarity="euclidean", metric=metric).fit(X)
     save_model(model, tmp_path / "m.skops")
     loaded = load_model(tmp_path / "m.skops")
     np.testing.assert_array_equal(loaded.transform(new), model.transform(new))

@@ -79,4 +79,7 @@ class Samples:
                 f"{name} must have ascending columns below {features}, and no zeros"
             )
         pointer = np.concatenate([[0], np.cumsum(counts)])
-        return sp.csr_array((data, column, pointer), shape=(counts.size, features))
+        # Of 32 bits where they suffice: scikit-learn's loops take no others.
+        kind = sp.get_index_dtype(maxval=max(column.size, features))
+        places = column.astype(kind), pointer.astype(kind)
+        return sp.csr_array((data, *places), shape=(counts.size, features))
