@@ -267,6 +267,7 @@ class TestStart:
             (None, "'init' parameter of CauchyMap must be 'pca'"),
             (np.ones((3, 2)), r"init must have shape \(178, 2\)"),
             (pf.CauchyMap(), "init is a CauchyMap that is not fitted"),
+            (pf.PatchIsomap(), r"init is a PatchIsomap.*init=model.embedding_"),
         ],
     )
     def test_what_init_cannot_be(self, wine, init, words):

@@ -48,6 +48,11 @@ def check_init(init: Any, n_samples: int, n_components: int) -> Any:
                 f"has n_components={n_components}: make them equal."
             )
         return init
+    if hasattr(init, "fit"):
+        raise ValueError(
+            f"init is a {type(init).__name__}, and only a CauchyMap places samples for "
+            "another: pass its coordinates (init=model.embedding_)."
+        )
     given = check_array(NUMPY.bring(init), dtype=np.float64, input_name="init")
     if given.shape != (n_samples, n_components):
         raise ValueError(
