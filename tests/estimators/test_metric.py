@@ -135,6 +135,11 @@ def test_haversine_maps_places_on_a_globe():
     assert_equal_up_to_sign(model.embedding_, near_equator.embedding_, atol=1e-3)
 
 
+def test_haversine_takes_two_columns(wine):
+    with pytest.raises(ValueError, match=r"X must have 2 columns. It has 13"):
+        pf.PatchIsomap(dissimilarity="euclidean", metric="haversine").fit(wine[0])
+
+
 def test_a_sweep_and_the_choice_of_neighbours_use_the_metric(wine):
     X, _ = wine
     model = pf.PatchIsomap(dissimilarity="euclidean", metric="manhattan")

@@ -237,6 +237,11 @@ def resolve_metric(metric: Any, p: float, params: Any, X: Any) -> Metric | None:
         return _sparse(name, params)
     if name == "euclidean" and not params:
         return None
+    if name == "haversine" and X.size and X.shape[1] != 2:
+        raise ValueError(
+            "metric='haversine' takes latitude and longitude in radians: X must have "
+            f"2 columns. It has {X.shape[1]}."
+        )
     changed = None if callable(name) else _changed_rows(name, params, X)
     return changed or NamedMetric(name, params)
 
