@@ -189,6 +189,19 @@ def test_rows_without_a_class_and_rows_too_many_are_left_out_and_told():
     assert again.ids == found.ids
 
 
+def test_cells_that_are_missing_are_shown_as_such_whatever_their_kind():
+    frame = pd.DataFrame({"a": np.random.default_rng(0).normal(size=40)})
+    frame["b"] = frame["a"] ** 2
+    frame["flag"] = pd.array([True, False, None, True] * 10, dtype="boolean")
+    frame["when"] = pd.to_datetime(["2020-01-01", None] * 20)
+    found = pf.compare(frame, methods=["pca"], auto=True, sweep=False)
+    columns = {
+        column["name"]: column for column in page_data(found.to_html())["columns"]
+    }
+    assert columns["flag"]["levels"] == ["False", "True", "missing"]
+    assert columns["when"]["levels"][-1] == "missing"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -107,8 +107,8 @@ def _column(series: pd.Series, place: int) -> dict[str, Any]:
         if np.iscomplexobj(series.to_numpy()) is False:
             return _number(name, values, place)
     words = [
-        "missing" if value is None or value != value else str(value)[:LONGEST]
-        for value in series.astype(object)
+        "missing" if lacks else str(value)[:LONGEST]
+        for value, lacks in zip(series.astype(object), series.isna(), strict=True)
     ]
     levels = sorted(set(words))
     if len(levels) <= MAX_CLASSES:
