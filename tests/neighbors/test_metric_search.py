@@ -119,3 +119,36 @@ def test_a_distance_that_is_no_number_is_refused():
 def test_a_metric_without_sparse_samples_names_those_that_take_them():
     with pytest.raises(ValueError, match=r"metric='jaccard' does not take a sparse X"):
         resolve_metric("jaccard", 2, None, sp.csr_array(DRAWN))
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("minkowski", {"a": 1}),
+        ("minkowski", {"p": "x"}),
+        ("minkowski", {1: 2}),
+        ("cosine", {"a": 1}),
+        ("seuclidean", {"V": [1.0, 2.0]}),
+        ("seuclidean", {"V": [1.0, 1.0, np.nan]}),
+        ("mahalanobis", {"VI": np.eye(2)}),
+        ("mahalanobis", {"VI": np.full((3, 3), np.nan)}),
+        ("mahalanobis", {"V": "a"}),
+        ("hamming", {"w": [1.0, 2.0]}),
+        ("chebyshev", {"p": 3}),
+    ],
+)
+def test_parameters_that_a_metric_does_not_have_are_refused(name, params):
+    X = np.random.default_rng(0).normal(size=(9, 3))
+    with pytest.raises(ValueError, match=f"do not go with metric='{name}'"):
+        resolve_metric(name, 2, params, X)
+
+
+@pytest.mark.parametrize("name", ["hamming", "canberra", "chebyshev"])
+def test_weights_of_columns_count_where_a_tree_does_not_take_them(name):
+    X = np.random.default_rng(0).integers(1, 4, size=(30, 3)).astype(float)
+    params = {"w": [1.0, 2.0, 0.5]}
+    metric = resolve_metric(name, 2, params, X)
+    near = open_metric_search(metric, "auto", X, 4, None, None).of_training(X, None)
+    table = pairwise_distances(X, metric=name, **params)
+    np.fill_diagonal(table, np.inf)
+    np.testing.assert_allclose(near.distances, np.sort(table, axis=1)[:, :4])

@@ -165,7 +165,7 @@ class DistanceTable:
             return lambda one, others: np.array([apply(one[0], b) for b in others])
         try:
             metric = DistanceMetric.get_metric(name, **params)
-        except ValueError:
+        except (TypeError, ValueError):  # SciPy takes weights that this does not
             return lambda one, others: self._all(one, others)[0]
         return lambda one, others: metric.pairwise(
             one.astype(float, copy=False), others.astype(float, copy=False)
@@ -184,10 +184,11 @@ class DistanceTable:
         same = (left[row[wrong]] == right[column[wrong]]).all(axis=1)
         found[wrong[same]] = 0.0
         if not same.all():
+            name = self.metric.name
+            shown = getattr(name, "__name__", repr(name))
             raise ValueError(
-                f"metric={self.metric.name!r} gave {found[wrong[~same]][0]} for two "
-                "samples, and a distance is a number >= 0: change the samples, or take "
-                "another metric."
+                f"metric={shown} gave {found[wrong[~same]][0]} for two samples, and a "
+                "distance is a number >= 0: change the samples, or take another metric."
             )
         return found
 
@@ -242,8 +243,20 @@ def resolve_metric(metric: Any, p: float, params: Any, X: Any) -> Metric | None:
             "metric='haversine' takes latitude and longitude in radians: X must have "
             f"2 columns. It has {X.shape[1]}."
         )
-    changed = None if callable(name) else _changed_rows(name, params, X)
-    return changed or NamedMetric(name, params)
+    if callable(name):
+        return NamedMetric(name, params)
+    try:
+        found = _changed_rows(name, params, X) or NamedMetric(name, params)
+        if params and X.size:
+            rows = found.prepare(X[:2])
+            found.table(rows, rows).squared(slice(0, len(rows)))
+    except (TypeError, ValueError, np.linalg.LinAlgError) as error:
+        why = str(error).partition("\n")[0].rstrip(".")
+        raise ValueError(
+            f"metric_params ({', '.join(map(str, params))}) do not go with "
+            f"metric={metric!r}: {why}."
+        ) from error
+    return found
 
 
 def is_euclidean(metric: Any, p: float, params: Any) -> bool:
@@ -272,15 +285,15 @@ def _changed_rows(
 ) -> ChangedRows | None:
     """Return a metric that is the Euclidean distance of other rows; else None."""
     if name == "seuclidean" and params.keys() <= {"V"}:
-        variance = np.asarray(params.get("V", X.var(axis=0, ddof=1)), dtype=float)
+        variance = _numbers(params.get("V", X.var(axis=0, ddof=1)))
         scale = np.sqrt(np.where(variance > 0, variance, 1.0))
         return ChangedRows(partial(_divided, by=scale))
     if name == "mahalanobis" and params.keys() <= {"V", "VI"} and X.size:
         inverse = params.get("VI")
         if inverse is None:
-            covariance = params.get("V", np.cov(X, rowvar=False))
+            covariance = _numbers(params.get("V", np.cov(X, rowvar=False)))
             inverse = np.linalg.pinv(np.atleast_2d(covariance), hermitian=True)
-        values, vectors = np.linalg.eigh(np.asarray(inverse, dtype=float))
+        values, vectors = np.linalg.eigh(_numbers(inverse))
         root = vectors * np.sqrt(np.maximum(values, 0))
         return ChangedRows(partial(_turned, by=root))
     if params:
@@ -290,6 +303,13 @@ def _changed_rows(
         "correlation": ChangedRows(_centred_unit_rows, 1.0, 0.5),
         "sqeuclidean": ChangedRows(np.asarray, 1.0),
     }.get(name)
+
+
+def _numbers(value: Any) -> np.ndarray:
+    array = np.asarray(value, dtype=float)
+    if not np.isfinite(array).all():
+        raise ValueError("numbers must be finite")
+    return array
 
 
 def unit_rows(X: np.ndarray) -> np.ndarray:

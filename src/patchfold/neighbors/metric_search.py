@@ -295,6 +295,7 @@ def _has_tree(metric: Metric, samples: Any) -> bool:
     return (
         isinstance(metric, NamedMetric)
         and metric.name in TREES
+        and (metric.name == "minkowski" or not metric.params)
         and samples.shape[1] <= FEW_FEATURES
         and samples.dtype == np.float64
     )
