@@ -27,7 +27,7 @@ exclude_patterns = ["records", "gallery/*.rst"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["_templates"]
 
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 default_role = "py:obj"  # a name in single backquotes is one of ours, or just code

@@ -77,12 +77,15 @@ def test_links_to_files_lead_somewhere(page):
             assert (path.parent / target).exists(), f"{page} links to {target}"
 
 
-def test_pictures_are_drawn_by_the_script_shown_on_a_page_and_small():
-    drawn = pictures().PICTURES
-    there = {path.stem for path in (DOCS / "images" / "methods").glob("*.png")}
-    shown = set(re.findall(r"images/methods/(\w+)\.png", "".join(PAGES.values())))
+@pytest.mark.parametrize(
+    ("folder", "program"), [("methods", "make_pictures"), ("cards", "make_cards")]
+)
+def test_pictures_are_drawn_by_the_script_shown_on_a_page_and_small(folder, program):
+    drawn = pictures(program).PICTURES
+    there = {path.stem for path in (DOCS / "images" / folder).glob("*.png")}
+    shown = set(re.findall(rf"images/{folder}/(\w+)\.png", "".join(PAGES.values())))
     assert there == shown == set(drawn)
-    for path in [*(DOCS / "images" / "methods").iterdir(), DOCS / "images/first.png"]:
+    for path in [*(DOCS / "images" / folder).iterdir(), DOCS / "images/first.png"]:
         assert path.stat().st_size < 100_000, path
 
 
@@ -93,9 +96,9 @@ def test_a_picture_can_be_drawn_again(name):
     assert len([ax for ax in figure.axes if ax.get_title(loc="left")]) == 3
 
 
-def pictures():
-    """Import docs/make_pictures.py."""
-    spec = importlib.util.spec_from_file_location("pics", DOCS / "make_pictures.py")
+def pictures(program="make_pictures"):
+    """Import a program of docs."""
+    spec = importlib.util.spec_from_file_location("pics", DOCS / f"{program}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
