@@ -3,9 +3,10 @@
     OPENBLAS_NUM_THREADS=1 python benchmarks/lle_at_scale.py      # 20,000 samples
     OPENBLAS_NUM_THREADS=1 python benchmarks/lle_at_scale.py 100000 --without exact
 
-prints the tables of docs/performance.md, "LLE of many samples": for each set and way
-the processor seconds of a fit (of the solver alone where the weights are given), the
-Procrustes disparity to the exact embedding, and the trustworthiness of 2,000 samples.
+prints the tables of docs/performance_history.md, "LLE of many samples": for each set
+and way the processor seconds of a fit (of the solver alone where the weights are
+given), the Procrustes disparity to the exact embedding, and the trustworthiness of
+2,000 samples.
 
 - exact: the factors of I - W.
 - placed: an exact fit of 2,000 samples, and `transform` of the others.

@@ -2,9 +2,9 @@
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/stages.py
 
-prints the table of docs/performance.md, "Loops in C": a swiss roll with 17 features of
-noise, K = 15, one thread, best of several runs. Arrays are timed in a second process
-that cannot import the loops, as where nothing was compiled.
+prints the table of docs/performance_history.md, "Loops in C": a swiss roll with 17
+features of noise, K = 15, one thread, best of several runs. Arrays are timed in a
+second process that cannot import the loops, as where nothing was compiled.
 """
 
 from __future__ import annotations
