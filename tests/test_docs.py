@@ -54,6 +54,7 @@ def test_every_page_is_in_a_table_of_contents_and_every_entry_is_a_page():
 @pytest.mark.parametrize("page", METHODS)
 def test_method_pages_have_the_same_headings(page):
     assert re.findall(r"^## (.*)$", PAGES[page], re.MULTILINE) == HEADINGS
+    assert re.match(r"# .+\n\nUse it ", PAGES[page]), "when to use it comes first"
 
 
 @pytest.mark.parametrize("page", [*METHODS, "methods/index"])
