@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from patchfold.backends.environment import describe_speed
 from patchfold.cli import app
 from patchfold.records import Neighborhoods
-from patchfold.studies.bench import device, report, rows
+from patchfold.studies.bench import catalogue, device, report, rows
 from patchfold.studies.bench.loops import elap_loop, klap_loop
 from patchfold.studies.bench.measure import Measurement, measure, measure_recall
 from patchfold.studies.bench.rows import (
@@ -53,14 +53,14 @@ def test_the_klap_loop_is_the_released_script():
 
 
 def test_every_row_names_tasks_that_exist():
-    for row in rows.VERSUS:
+    for row in catalogue.VERSUS:
         assert {row.ours, row.peer} <= set(TASKS)
-    assert {row.task for row in (*rows.GROWTH, *rows.LIMITS)} <= set(TASKS)
+    assert {row.task for row in (*catalogue.GROWTH, *catalogue.LIMITS)} <= set(TASKS)
 
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_row_that_is_run_says_how_long_it_lasts(quick):
-    for row in (*rows.VERSUS, *rows.LIMITS, *rows.GROWTH, *device.ROWS):
+    for row in (*catalogue.VERSUS, *catalogue.LIMITS, *catalogue.GROWTH, *device.ROWS):
         in_it = not quick or bool(row.quick)
         assert (row.lasts[quick] > 0) == in_it, row
 

@@ -15,12 +15,10 @@ from typing import TypeVar
 from ...backends.backend import Backend
 from ...backends.environment import describe_speed
 from ...backends.files import write_bytes, write_text
+from .catalogue import GROWTH, LIMITS, VERSUS
 from .device import ROWS, describe_device, time_row
 from .measure import Measurement
 from .rows import (
-    GROWTH,
-    LIMITS,
-    VERSUS,
     Growth,
     Limit,
     Result,

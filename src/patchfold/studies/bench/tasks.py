@@ -15,6 +15,7 @@ import numpy as np
 
 from ...estimators import (
     CauchyEmbedding,
+    CauchyMap,
     PatchEigenmaps,
     PatchIsomap,
     PatchLLE,
@@ -158,12 +159,15 @@ def _umap_transform(n: int, n_jobs: int) -> Call:
     return lambda: model.transform(queries)
 
 
-def _transform(n: int, n_jobs: int) -> Call:
-    queries = noisy_roll(n // N_QUERIES, seed=1)
-    model = elap(n_neighbors=N_NEIGHBORS, kernel_width="auto", n_jobs=n_jobs)
-    model.fit(noisy_roll(n))
-    model.transform(queries[:100])  # as the peer's
-    return lambda: model.transform(queries)
+def _transform(make: Callable[..., Any], **params: Any) -> Task:
+    def task(n: int, n_jobs: int) -> Call:
+        queries = noisy_roll(n // N_QUERIES, seed=1)
+        model = make(n_neighbors=N_NEIGHBORS, n_jobs=n_jobs, **params)
+        model.fit(noisy_roll(n))
+        model.transform(queries[:100])  # as the peer's
+        return lambda: model.transform(queries)
+
+    return task
 
 
 def _sweep(n: int, n_jobs: int) -> Call:
@@ -221,7 +225,9 @@ TASKS: dict[str, Task] = {
     "klap, a loop": _klap_loop,
     "umap": _umap,
     "umap, transform": _umap_transform,
-    "elap, transform": _transform,
+    "elap, transform": _transform(elap, kernel_width="auto"),
+    "CauchyMap": _ours(CauchyMap),
+    "CauchyMap, transform": _transform(CauchyMap),
     "sweep": _sweep,
     "separate fits": _separate_fits,
     "import patchfold": _python("-c", "import patchfold"),
