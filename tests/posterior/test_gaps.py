@@ -255,6 +255,8 @@ def test_models_with_gaps_are_saved_explained_and_recognise_rows(wine, tmp_path)
     told = model.explain(gappy[1])
     assert told.left_out == 1
     np.testing.assert_allclose(told.posterior, model.posterior_[1])
+    shown = [told.columns.shown(column) for column in range(gappy.shape[1])]
+    assert np.array_equal(np.isnan(gappy[1]), [word == "missing" for word in shown])
 
 
 @pytest.mark.parametrize(

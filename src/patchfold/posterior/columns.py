@@ -47,7 +47,7 @@ class ColumnEffects:
     columns : tuple of str
         Names of the columns.
     values : array (m,)
-        Their values in the row; the means, for a class.
+        Their values in the row; the means, for a class. NaN where they are missing.
     typical : array (m,)
         Their medians in the training rows.
     classes : array (C,)
@@ -94,6 +94,11 @@ class ColumnEffects:
         """Return the columns, that with the largest effect on the class first."""
         return np.argsort(-np.abs(self.effects[:, self.of]), kind="stable")
 
+    def shown(self, column: int) -> str:
+        """Return a column's value as text."""
+        value = self.values[column]
+        return "missing" if np.isnan(value) else f"{value:.4g}"
+
     def __repr__(self) -> str:
         return str(self)
 
@@ -115,7 +120,7 @@ class ColumnEffects:
         for f in order[:SHOWN]:
             lines.append(
                 f"  {self.effects[f, c]:+.2f}  {self.columns[f]:<{width}}  "
-                f"{self.values[f]:.4g} (median {self.typical[f]:.4g})"
+                f"{self.shown(f)} (median {self.typical[f]:.4g})"
             )
         if order.size > SHOWN:
             rest = self.effects[order[SHOWN:], c].sum()
@@ -165,7 +170,7 @@ def explain_columns(
     as_new = np.mean([_scores(model, row[None])[0] for row in rows], axis=0)
     return ColumnEffects(
         columns=names,
-        values=_of_known(np.mean, rows),
+        values=_of_known(np.mean, rows, np.nan),
         typical=_of_known(np.median, X),
         classes=classes,
         of=int(np.argmax(final)) if of is None else of,
@@ -189,13 +194,13 @@ def _filled(X: np.ndarray) -> np.ndarray:
     return np.where(gaps, _of_known(np.median, X), X) if gaps.any() else X
 
 
-def _of_known(measure: Any, X: np.ndarray) -> np.ndarray:
-    """Return a measure of the known values of every column, 0 where there are none."""
+def _of_known(measure: Any, X: np.ndarray, none: float = 0.0) -> np.ndarray:
+    """Return a measure of the known values of every column; `none` without any."""
     known = ~np.isnan(X)
     if known.all():
         return measure(X, axis=0)
     columns = zip(X.T, known.T, strict=True)
-    return np.array([measure(x[seen]) if seen.any() else 0.0 for x, seen in columns])
+    return np.array([measure(x[seen]) if seen.any() else none for x, seen in columns])
 
 
 def name_columns(estimator: Any, n_columns: int) -> tuple[str, ...]:

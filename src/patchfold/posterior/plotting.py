@@ -125,7 +125,7 @@ def plot_columns(effects: ColumnEffects, *, ax: Axes | None = None) -> Axes:
     order = effects.order()
     parts = [
         (
-            f"{effects.columns[f]} = {effects.values[f]:.4g}",
+            f"{effects.columns[f]} = {effects.shown(f)}",
             effects.effects[f, effects.of],
         )
         for f in order[:SHOWN]
