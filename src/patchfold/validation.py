@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from .backends.arrays import Array, array_namespace
-from .backends.backend import on_any_device
+from .backends.backend import column_types, on_any_device
 from .backends.native.loops import is_compiled
 from .backends.structure import check_structure
 from .exceptions import MissingLoopsWarning, warn
@@ -239,7 +239,7 @@ def _refuse_dates(X: Any) -> None:
         raise TypeError(
             "X must be a table, and a LazyFrame is none yet: pass X.collect()."
         )
-    kinds = list(getattr(X, "dtypes", ())) or [getattr(X, "dtype", "")]
+    kinds = column_types(X)
     names = list(getattr(X, "columns", ())) or [""] * len(kinds)
     for name, kind in zip(names, map(str, kinds), strict=False):
         if kind.lower().startswith(("date", "time", "duration", "period")):

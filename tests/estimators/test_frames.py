@@ -50,6 +50,15 @@ def test_a_frame_gives_the_bits_of_its_array_and_keeps_its_names(name, package):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_series_is_no_table(name, package):
+    series, (model, _) = make_frame(package)["a"], fit(name, X, y)
+    with pytest.raises(ValueError, match=r"Expected .*2.?[dD]"):
+        model.transform(series)
+    with pytest.raises(ValueError, match=r"Expected .*2.?[dD]"):
+        model.fit(series, y)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_frame_comes_out_where_one_is_asked_for(name, package):
     model, placed = fit(name, X, y, transform=package)
     kind = type(make_frame(package))

@@ -157,8 +157,20 @@ NUMPY_SINGLE = Backend(dtype=np.dtype(np.float32))
 
 def _is_single(X: Any) -> bool:
     """Say whether an array, or every column of a frame, is in single precision."""
-    kinds = list(getattr(X, "dtypes", ())) or [getattr(X, "dtype", None)]
-    return all(str(kind).lower() == "float32" for kind in kinds)
+    return all(str(kind).lower() == "float32" for kind in column_types(X))
+
+
+def column_types(X: Any) -> list[Any]:
+    """Return the type of every column of a frame, or of an array or series the one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> column_types(np.ones((3, 2)))
+    [dtype('float64')]
+    """
+    columns = X.dtypes if hasattr(X, "dtypes") and hasattr(X, "columns") else ()
+    return list(columns) or [getattr(X, "dtype", None)]
 
 
 def backend_for(X: Any) -> Backend:
