@@ -2,8 +2,8 @@
 Samples that were not in the fit
 ================================
 
-Every estimator places samples it has not seen. Here `PatchPosterior` puts 300 digits
-among 300 others; each of those was itself placed as if it had not been there.
+Every estimator places samples it has not seen. Here `PatchPosterior` puts 200 digits
+among 200 others; each of those was itself placed as if it had not been there.
 """
 
 import matplotlib.pyplot as plt
@@ -11,8 +11,8 @@ from sklearn.datasets import load_digits
 
 import patchfold as pf
 
-X, y = load_digits(return_X_y=True)
-X, y = X[:600], y[:600]
+X, y = load_digits(n_class=6, return_X_y=True)
+X, y = X[:400], y[:400]
 model = pf.PatchPosterior().fit(X[::2], y[::2])
 figure, grid = plt.subplots(1, 2, figsize=(11, 5.5), layout="constrained")
 pf.plotting.plot_embedding(

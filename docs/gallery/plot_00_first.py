@@ -1,0 +1,15 @@
+"""
+A first picture
+===============
+
+`CauchyMap` with its defaults on 1,797 handwritten digits. It has not seen the classes;
+they only name and colour the groups.
+"""
+
+from sklearn.datasets import load_digits
+
+import patchfold as pf
+
+X, y = load_digits(return_X_y=True)
+model = pf.CauchyMap().fit(X)
+pf.plotting.plot_embedding(model, y, annotate=True, legend=False, title="Digits")

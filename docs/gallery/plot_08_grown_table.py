@@ -1,0 +1,24 @@
+"""
+Today's picture beside yesterday's
+==================================
+
+A table grows. A new fit draws a new picture, hard to compare. Started at the
+old map (`init`), groups stay where they were, and a new one finds a free place.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_digits
+
+import patchfold as pf
+
+X, y = load_digits(n_class=7, return_X_y=True)
+known = y < 6  # the sixes come later
+old = pf.CauchyMap().fit(X[known][::2])
+models = {
+    "Yesterday, without sixes": (old, y[known][::2]),
+    "Today, started at it": (pf.CauchyMap(init=old).fit(X), y),
+    "Today, from nothing": (pf.CauchyMap().fit(X), y),
+}
+figure, grid = plt.subplots(1, 3, figsize=(14, 4.8), layout="constrained")
+for ax, (title, (model, labels)) in zip(grid, models.items(), strict=True):
+    pf.plotting.plot_embedding(model, labels, ax=ax, title=title, legend=ax is grid[2])
