@@ -98,7 +98,6 @@ def compare(
     Writes report.html, which opens anywhere, also offline, and scores.csv.
     """
     with one_line_errors():
-        from ..backends.files import write_text
         from ..comparison import compare as run
         from ..tables.naming import split_names
 
@@ -128,12 +127,25 @@ def compare(
                 progress=advance,
             )
         found = replace(found, command=shlex.join(["patchfold", *sys.argv[1:]]))
-        page, table = found.to_html(), found.scores.to_csv(lineterminator="\n")
-        out.mkdir(parents=True, exist_ok=True)
-        write_text(out / "scores.csv", table)
-        write_text(out / "report.html", page)
-    written = [str(out / "report.html"), str(out / "scores.csv")]
-    record = {
+        written = _write(found, out)
+    lines = [*_answer(found), "", *_table(found), "", f"wrote {', '.join(written)}"]
+    tell(quiet, as_json, _record(found, source, written), lines)
+
+
+def _write(found: Comparison, out: Path) -> list[str]:
+    """Write the page and the scores, both made before the first is written."""
+    from ..backends.files import write_text
+
+    page, table = found.to_html(), found.scores.to_csv(lineterminator="\n")
+    out.mkdir(parents=True, exist_ok=True)
+    write_text(out / "scores.csv", table)
+    write_text(out / "report.html", page)
+    return [str(out / "report.html"), str(out / "scores.csv")]
+
+
+def _record(found: Comparison, source: str, written: list[str]) -> dict[str, Any]:
+    """Return what `--json` prints."""
+    return {
         "input": source,
         "n_given": found.n_given,
         "n_samples": len(found.ids),
@@ -143,8 +155,6 @@ def compare(
         "warnings": found.remarks,
         "written": written,
     }
-    lines = [*_answer(found), "", *_table(found), "", f"wrote {', '.join(written)}"]
-    tell(quiet, as_json, record, lines)
 
 
 def _progress(quiet: bool) -> Any:

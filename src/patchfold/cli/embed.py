@@ -46,6 +46,23 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".pdf", ".svg")
 
+METHOD = "isomap-kl"
+"""What embeds if no method is named."""
+
+SETTLED = {
+    "method": METHOD,
+    "neighbors": None,
+    "components": 2,
+    "param": None,
+    "drop": None,
+    "categories": "one-hot",
+    "scale": True,
+    "impute": None,
+    "keep": None,
+    "auto": None,
+}
+"""Options that a fitted model has settled; what they are, or None, if not given."""
+
 Out = Annotated[Path, typer.Option(help="coordinates to write: .csv, .parquet or .npy")]
 Method = Annotated[
     str,
@@ -76,7 +93,7 @@ From = Annotated[
 def embed(
     source: Input,
     out: Out,
-    method: Method = "isomap-kl",
+    method: Method = METHOD,
     target: Target = "",
     drop: Drop = "",
     id: Id = "",
@@ -102,57 +119,68 @@ def embed(
     as_json: AsJson = False,
 ) -> None:
     """Embed a table: read it, encode its columns, fit, write the coordinates."""
-    roles = {"target": target or None, "id": id or None}
-    settled: dict[str, Any] = {"neighbors": neighbors, "param": param, "drop": drop}
-    settled |= {"impute": impute, "keep": keep, "auto": auto}
+    given = locals()
+    settled = [name for name, none in SETTLED.items() if (given[name] or None) != none]
+    roles: dict[str, Any] = {"target": target or None, "id": id or None}
     if cluster and fitted is not None:
-        refused = settled | {"plot": plot, "model": model, "device": device}
+        refused: dict[str, Any] = dict.fromkeys(settled, True)
+        refused |= {"plot": plot, "model": model, "device": device}
         kept = (roles["target"], roles["id"])
         place_out_of_core(source, out, fitted, cluster, kept, refused, quiet, as_json)
         return
     with one_line_errors():
-        from ..backends.backend import find_backend
-        from ..tables.embedding import embed_table, place_table
         from ..tables.naming import split_names
 
-        reading = reading_options(sep, decimal, encoding, dates, missing)
-
+        roles["reading"] = reading_options(sep, decimal, encoding, dates, missing)
         _check_places(out, plot, model, components)
         check_nothing_is_lost(source, out, plot, model)
-        # Of a fit only the parts are timed. What those to come take depends on the
-        # data: shares by n, m and K foretold, at half time, .5 to 9 times the truth.
-        what, timed = ("placing", True) if fitted else (method, False)
-        bar = Progress(quiet or as_json, what, timed=timed)
-        backend = find_backend(device)
-        with _fit_on(cluster, backend, bar) as fit, bar as advance, show_parts(bar):
-            if fitted is not None:
-                _check_left_out(settled)
-                done = place_table(
-                    source,
-                    fitted,
-                    **roles,
-                    reading=reading,
-                    progress=advance,
-                    backend=backend,
-                )
-            else:
-                done = embed_table(
-                    source,
-                    method,
-                    _parameters(components, neighbors, param or []),
-                    **roles,
-                    drop=split_names(drop),
-                    categories=categories,
-                    scale=scale,
-                    impute=impute or None,
-                    keep=split_names(keep),
-                    auto=auto,
-                    reading=reading,
-                    fit=fit,
-                )
-                advance(1, 1)
+        if fitted is not None:
+            _check_left_out(settled)
+            done = _place(source, fitted, roles, device, quiet or as_json)
+        else:
+            params = _parameters(components, neighbors, param or [])
+            told = roles | {"drop": split_names(drop), "keep": split_names(keep)}
+            told |= {"categories": categories, "scale": scale, "auto": auto}
+            told |= {"impute": impute or None}
+            where = (cluster, device)
+            done = _fit(source, method, params, told, where, quiet or as_json)
         written = _write(done, out, plot, model)
     _tell(done, source, written, quiet, as_json)
+
+
+def _place(
+    source: str, fitted: Path, told: dict[str, Any], device: str, quiet: bool
+) -> Embedded:
+    """Place the rows of a table by a model, under a bar."""
+    from ..backends.backend import find_backend
+    from ..tables.embedding import place_table
+
+    backend, bar = find_backend(device), Progress(quiet, "placing", timed=True)
+    with bar as advance, show_parts(bar):
+        return place_table(source, fitted, **told, progress=advance, backend=backend)
+
+
+def _fit(
+    source: str,
+    method: str,
+    params: dict[str, Any],
+    told: dict[str, Any],
+    where: tuple[str, str],
+    quiet: bool,
+) -> Embedded:
+    """Fit a method to a table, under a bar; `where` is a cluster and a device."""
+    from ..backends.backend import find_backend
+    from ..tables.embedding import embed_table
+
+    cluster, device = where
+    # Of a fit only the parts are timed. What those to come take depends on the data:
+    # shares by n, m and K foretold, at half time, .5 to 9 times the truth.
+    bar = Progress(quiet, method, timed=False)
+    backend = find_backend(device)
+    with _fit_on(cluster, backend, bar) as fit, bar as advance, show_parts(bar):
+        done = embed_table(source, method, params, **told, fit=fit)
+        advance(1, 1)
+        return done
 
 
 @contextmanager
@@ -209,17 +237,21 @@ def _parameters(components: int, neighbors: str, param: list[str]) -> dict[str, 
         name, sign, text = pair.partition("=")
         if not sign or not name.strip():
             raise ValueError(f"--param must be NAME=VALUE. Got {pair!r} instead.")
+        if name.strip() == "verbose":
+            raise ValueError(
+                "--param verbose: the command shows its parts itself; leave it out."
+            )
         params[name.strip()] = _value(text.strip())
     return params
 
 
-def _check_left_out(given: dict[str, Any]) -> None:
+def _check_left_out(settled: list[str]) -> None:
     """Refuse what a fitted model has settled already."""
-    settled = [f"--{name}" for name, value in given.items() if value]
     if settled:
+        listed = ", ".join(f"--{name}" for name in settled)
         raise ValueError(
-            f"--from places samples by the columns and parameters of its model: leave "
-            f"out {', '.join(settled)}."
+            "--from places samples by the columns and parameters of its model: leave "
+            f"out {listed}."
         )
 
 

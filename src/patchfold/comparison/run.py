@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from joblib.parallel import get_active_backend
 from ..backends.processes import run_pieces
 from ..backends.progress import counted
 from ..estimators.methods import Method
-from ..tables import choose_columns, make_encoder
+from ..tables import Columns, Source, choose_columns, make_encoder
 from ..tables.encoding import describe_columns
 from ..tables.reading import ReadOptions
 from .choosing import CLASS_METHODS, choose_methods, kind_of
@@ -133,58 +134,25 @@ def compare(
     command = _call(locals())
     check_installed()
     source = read_data(data, target, id, reading)
-    name, frame, column = source.name, source.frame, source.target
     remarks = [*source.remarks]
     chosen = choose_methods(methods, remarks)
     _check_counts(n_neighbors=n_neighbors, n_splits=n_splits, max_samples=max_samples)
-    if n_splits < 2:
-        raise ValueError(f"n_splits must be 2 or more. Got {n_splits} instead.")
-    n_given = len(frame)
-    # Of all rows, as a part of them would not show a row counter.
-    columns = choose_columns(
-        frame,
-        target=column,
-        drop=drop,
-        id=id,
-        impute=impute,
-        keep=keep,
-        auto=auto,
-        doubts=source.doubts,
-    )
-    remarks += [f"Decided: {line}." for line in columns.decided]
-    rows = draw_rows(frame, column, max_samples, remarks)
-    frame, columns = frame.iloc[rows], columns.take(rows)
+    told = {"drop": drop, "id": id, "impute": impute, "keep": keep, "auto": auto}
+    frame, columns = _choose(source, max_samples, remarks, **told)
     encoder = make_encoder(
         columns, categories=categories, scale=scale, impute=columns.impute
     )
-    labels, class_names, values = _read_target(columns.target)
-    task = "classes" if class_names else "none" if values is None else "numbers"
-    if labels is not None:
-        n_splits = count_folds(labels, class_names, n_splits, remarks)
-    else:
-        n_splits = min(n_splits, len(frame) // 4)
-    chosen = _runnable(chosen, task, remarks)
+    posed = _pose(columns, encoder, n_splits, n_neighbors, sweep, remarks)
+    problem, n_classes = posed.problem, len(posed.class_names)
+    chosen = _runnable(chosen, problem.task, remarks)
     if len(frame) < SMALL_TABLE:
         remarks.append(f"{len(frame)} rows are few: another sample may order anew.")
-    y = values if labels is None else labels
-    problem = Problem(
-        X=encoder.fit_transform(columns.features),
-        y=y,
-        splits=make_splits(
-            encoder, columns.features, y, n_splits, stratified=labels is not None
-        )
-        if n_splits > 1
-        else [],
-        n_neighbors=n_neighbors,
-        sweep=sweep,
-        task=task,
-    )
     found, group_names = find_groups(problem.X) if groups else (None, [])
     return Comparison(
-        name=name,
-        results=_run(chosen, problem, len(class_names), n_jobs, progress),
-        labels=labels,
-        class_names=class_names,
+        name=source.name,
+        results=_run(chosen, problem, n_classes, n_jobs, progress),
+        labels=posed.labels,
+        class_names=posed.class_names,
         ids=sample_names(frame if columns.ids is None else columns.ids),
         frame=frame,
         columns=describe_columns(columns, categories=categories, scale=scale),
@@ -192,12 +160,61 @@ def compare(
         n_splits=len(problem.splits),
         versions=installed_versions(),
         command=command,
-        n_given=n_given,
+        n_given=len(source.frame),
         target="" if columns.target is None else str(columns.target.name),
-        values=values,
+        values=posed.values,
         groups=found,
         group_names=group_names,
     )
+
+
+def _choose(
+    source: Source, max_samples: int, remarks: list[str], **told: Any
+) -> tuple[Any, Columns]:
+    """Return the rows that are used, and what is done to their columns."""
+    # Of all rows, as a part of them would not show a row counter.
+    columns = choose_columns(
+        source.frame, target=source.target, doubts=source.doubts, **told
+    )
+    remarks += [f"Decided: {line}." for line in columns.decided]
+    rows = draw_rows(source.frame, source.target, max_samples, remarks)
+    return source.frame.iloc[rows], columns.take(rows)
+
+
+@dataclass(frozen=True)
+class _Posed:
+    """The problem, and its target: classes by their codes, or a measurement."""
+
+    problem: Problem
+    labels: np.ndarray | None
+    class_names: list[str]
+    values: np.ndarray | None
+
+
+def _pose(
+    columns: Columns,
+    encoder: Any,
+    n_splits: int,
+    n_neighbors: int,
+    sweep: bool,
+    remarks: list[str],
+) -> _Posed:
+    """Read the target, cut the rows into folds, encode them."""
+    labels, class_names, values = _read_target(columns.target)
+    task = "classes" if class_names else "none" if values is None else "numbers"
+    if labels is not None:
+        n_splits = count_folds(labels, class_names, n_splits, remarks)
+    else:
+        n_splits = min(n_splits, len(columns.features) // 4)
+    y = values if labels is None else labels
+    splits = []
+    if n_splits > 1:
+        splits = make_splits(
+            encoder, columns.features, y, n_splits, stratified=labels is not None
+        )
+    X = encoder.fit_transform(columns.features)
+    problem = Problem(X, y, splits, n_neighbors, sweep, task)
+    return _Posed(problem, labels, class_names, values)
 
 
 def _read_target(
@@ -333,3 +350,5 @@ def _check_counts(**counts: int) -> None:
     for name, count in counts.items():
         if not isinstance(count, int) or count < 1:
             raise ValueError(f"{name} must be an int >= 1. Got {count!r} instead.")
+    if counts["n_splits"] < 2:
+        raise ValueError(f"n_splits must be 2 or more. Got {counts['n_splits']}.")

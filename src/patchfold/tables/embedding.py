@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ..backends.backend import NUMPY, Backend
-from ..estimators.methods import OTHERS, find_method
+from ..estimators.methods import OTHERS, Method, find_method
 from . import (
     Columns,
     Source,
@@ -127,9 +127,7 @@ def embed_table(
     >>> list(done.frame.columns), len(done.frame)
     (['target', 'isomap_kl_1', 'isomap_kl_2'], 150)
     """
-    chosen = find_method(method)
-    if chosen.name in OTHERS:
-        raise ValueError(f"{chosen.title} is for `compare`; embed with one of ours.")
+    chosen = _one_of_ours(method)
     reading = reading or ReadOptions()
     read = read_source(source, reading, plain=(target, id))
     target = target or read.target
@@ -152,42 +150,52 @@ def embed_table(
     )
     classes = None if columns.target is None else encode_classes(columns.target)
     pipeline = Pipeline([("columns", encoder), ("embedding", _make(chosen, params))])
-    labels = classes[0] if classes is not None and chosen.supervised else None
+    labels, known = classes if classes and chosen.supervised else (None, [])
+    points, seconds, warned = _fitted(pipeline, columns.features, labels, fit)
+    stem = chosen.name.replace("-", "_")
+    names = [f"{stem}_{k + 1}" for k in range(points.shape[1])]
+    kept = [c for c in (columns.ids, columns.target) if c is not None]
+    memory = remember(columns, read, reading, known)
+    posterior = getattr(pipeline["embedding"], "posterior_", None)
+    about = {"method": chosen.name, "title": chosen.title, "coordinates": names}
+    kept += class_columns(posterior, memory, stem)
+    return Embedded(
+        frame=_joined(kept, points, names),
+        coordinates=names,
+        classes=classes,
+        pipeline=pipeline,
+        about=about | {"table": memory.note()},
+        encoded=summarize_columns(columns, categories=categories, scale=scale),
+        seconds=seconds,
+        remarks=[*read.remarks, *_rare(columns.target), *warned],
+        notes=_notes(read, columns),
+    )
+
+
+def _one_of_ours(method: str) -> Method:
+    chosen = find_method(method)
+    if chosen.name in OTHERS:
+        raise ValueError(f"{chosen.title} is for `compare`; embed with one of ours.")
+    return chosen
+
+
+def _fitted(
+    pipeline: Pipeline,
+    features: pd.DataFrame,
+    labels: np.ndarray | None,
+    fit: Callable[[Any, Any, Any], Any] | None,
+) -> tuple[np.ndarray, float, list[str]]:
+    """Fit the pipeline; return the coordinates, the seconds, and what was warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         start = time.perf_counter()
         if fit is None:
-            points = pipeline.fit_transform(columns.features, labels)
+            points = pipeline.fit_transform(features, labels)
         else:
-            samples = encoder.fit_transform(columns.features)
+            samples = pipeline["columns"].fit_transform(features)
             points = fit(pipeline["embedding"], samples, labels).embedding_
         seconds = time.perf_counter() - start
-    stem = chosen.name.replace("-", "_")
-    names = [f"{stem}_{k + 1}" for k in range(points.shape[1])]
-    kept = [c for c in (columns.ids, columns.target) if c is not None]
-    known = classes[1] if labels is not None and classes is not None else []
-    memory = remember(columns, read, reading, known)
-    posterior = getattr(pipeline["embedding"], "posterior_", None)
-    return Embedded(
-        frame=_joined([*kept, *class_columns(posterior, memory, stem)], points, names),
-        coordinates=names,
-        classes=classes,
-        pipeline=pipeline,
-        about={
-            "method": chosen.name,
-            "title": chosen.title,
-            "coordinates": names,
-            "table": memory.note(),
-        },
-        encoded=summarize_columns(columns, categories=categories, scale=scale),
-        seconds=seconds,
-        remarks=[
-            *read.remarks,
-            *_rare(columns.target),
-            *dict.fromkeys(str(w.message) for w in caught),
-        ],
-        notes=_notes(read, columns),
-    )
+    return points, seconds, list(dict.fromkeys(str(w.message) for w in caught))
 
 
 def _rare(target: pd.Series | None) -> list[str]:
