@@ -43,6 +43,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,
+    "thumbnail_size": (720, 340),
     "capture_repr": (),
     "min_reported_time": 3600,
     "write_computation_times": False,

@@ -12,4 +12,6 @@ import patchfold as pf
 
 X, y = load_digits(return_X_y=True)
 model = pf.CauchyMap().fit(X)
-pf.plotting.plot_embedding(model, y, annotate=True, legend=False, title="Digits")
+pf.plotting.plot_embedding(
+    model, y, annotate=True, legend=False, size=9, title="Digits"
+)

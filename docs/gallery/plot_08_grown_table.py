@@ -21,4 +21,6 @@ models = {
 }
 figure, grid = plt.subplots(1, 3, figsize=(14, 4.8), layout="constrained")
 for ax, (title, (model, labels)) in zip(grid, models.items(), strict=True):
-    pf.plotting.plot_embedding(model, labels, ax=ax, title=title, legend=ax is grid[2])
+    pf.plotting.plot_embedding(
+        model, labels, ax=ax, title=title, legend=ax is grid[2], size=14
+    )

@@ -26,4 +26,6 @@ left.plot(waves, np.transpose(shapes))
 left.set_title("The four spectra", loc="left")
 for ax, metric in ((middle, "euclidean"), (right, "cosine")):
     model = pf.CauchyMap(metric=metric).fit(X)
-    pf.plotting.plot_embedding(model, kind, ax=ax, title=metric, legend=ax is right)
+    pf.plotting.plot_embedding(
+        model, kind, ax=ax, title=metric, legend=ax is right, size=16
+    )

@@ -28,4 +28,4 @@ X = TfidfVectorizer().fit_transform(texts)
 print(f"{X.shape[0]} texts, {X.shape[1]} words, {X.nnz / np.prod(X.shape):.0%} not 0")
 
 model = pf.CauchyMap(metric="cosine").fit(X)
-pf.plotting.plot_embedding(model, topics, title="Texts by their words")
+pf.plotting.plot_embedding(model, topics, title="Texts by their words", size=16)

@@ -21,13 +21,13 @@ true = np.column_stack([cities.longitude, cities.latitude])
 centred = model.embedding_ - model.embedding_.mean(axis=0)
 turned = centred @ np.linalg.lstsq(centred, true - true.mean(axis=0), rcond=None)[0]
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(14, 5), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
 for ax, title, points in (
     (left, "True places", true),
     (right, "From distances", turned),
 ):
-    ax.scatter(*points.T, c=cities.longitude, cmap="viridis", s=24)
+    ax.scatter(*points.T, c=cities.longitude, cmap="viridis", s=50)
     ax.set_title(title, loc="left")
     ax.set_axis_off()
     for name, point in zip(cities.names[::3], points[::3], strict=True):
-        ax.annotate(name, point, xytext=(4, 3), textcoords="offset points", fontsize=8)
+        ax.annotate(name, point, xytext=(4, 3), textcoords="offset points", fontsize=11)

@@ -21,4 +21,6 @@ titles = "No labels", "With labels", "With shuffled labels"
 for ax, title, labels in zip(grid, titles, (None, y, shuffled), strict=True):
     model = pf.CauchyMap().fit(X, labels)
     shown = y if labels is None else labels
-    pf.plotting.plot_embedding(model, shown, ax=ax, title=title, legend=ax is grid[0])
+    pf.plotting.plot_embedding(
+        model, shown, ax=ax, title=title, legend=ax is grid[0], size=20
+    )

@@ -18,4 +18,6 @@ for ax, separation in zip(grid, (0, 0.5, 1), strict=True):
     model = pf.CauchyMap(separation=separation).fit(X)
     kept = pf.metrics.neighborhood_hits(X, model.embedding_, n_neighbors=15)
     title = f"separation={separation}: {kept:.0%} of 15 neighbours kept"
-    pf.plotting.plot_embedding(model, y, ax=ax, title=title, legend=ax is grid[2])
+    pf.plotting.plot_embedding(
+        model, y, ax=ax, title=title, legend=ax is grid[2], size=14
+    )
