@@ -478,7 +478,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--from={estimator}": ("only an estimator", "load_model"),
         "--from={model} --neighbors=5": ("leave out --neighbors",),
         "--from={model} --method=klap": ("leave out --method",),
-        "--from={model} --no-scale": ("leave out --scale",),
+        "--from={model} --no-scale": ("leave out --no-scale",),
         "--param=verbose=true": ("--param verbose", "leave it out"),
         "--from={model} --id=zip": ("there is no column 'zip'",),
         "--device=toaster": ("device='toaster'",),

@@ -121,6 +121,7 @@ def embed(
     """Embed a table: read it, encode its columns, fit, write the coordinates."""
     given = locals()
     settled = [name for name, none in SETTLED.items() if (given[name] or None) != none]
+    settled = ["no-scale" if name == "scale" else name for name in settled]
     roles: dict[str, Any] = {"target": target or None, "id": id or None}
     if cluster and fitted is not None:
         refused: dict[str, Any] = dict.fromkeys(settled, True)
