@@ -38,10 +38,6 @@ LEFT_OUT = {
     "backends/test_many_fits.py": "measures how long an import takes",
     "estimators/test_torch.py": "torch does not load everywhere beside ASan",
     "backends/tensors": "as above",
-    "backends/test_interrupts.py::"
-    "test_a_process_that_ends_while_superlu_goes_on_ends_well": (
-        "Python ends while a thread is in SciPy, which ASan calls an error"
-    ),
     "test_docs.py": "builds the site, and calls none of the loops that others do not",
 }
 """Files, folders and single tests that are not run, and why."""

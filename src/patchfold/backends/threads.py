@@ -6,7 +6,7 @@ results come back in order: that is why `n_jobs` cannot change a result.
 
 from __future__ import annotations
 
-import ctypes
+import atexit
 import itertools
 import os
 from collections import deque
@@ -266,9 +266,9 @@ def map_ahead(
 def wait_for(function: Callable[[], T]) -> T:
     """Call what does not look for signals in a thread, so that Ctrl-C ends the wait.
 
-    The thread then goes on to its end, or to that of the process; its result is lost.
-    SuperLU orders the columns without giving up Python's lock: until that is done,
-    Ctrl-C is not seen.
+    The thread then goes on to its end, and its result is lost. A process does not end
+    before it: memory that the thread uses would be freed under it. SuperLU orders the
+    columns without giving up Python's lock: until that is done, Ctrl-C is not seen.
 
     Examples
     --------
@@ -278,25 +278,18 @@ def wait_for(function: Callable[[], T]) -> T:
     future: Future[T] = Future()
 
     def work() -> None:
-        # SciPy keeps SuperLU's memory in the dictionary of the thread's state. When a
-        # process ends, that is cleared under a thread that still runs, which leaves an
-        # error and exit status 120. What this frame holds is not cleared.
-        held = _dictionary_of_thread()
         try:
             future.set_result(function())
         except BaseException as error:  # is raised where it is waited for
             future.set_exception(error)
-        finally:
-            del held
 
-    Thread(target=work, daemon=True).start()
-    return future.result()
-
-
-def _dictionary_of_thread() -> dict[object, object]:
-    read = ctypes.pythonapi.PyThreadState_GetDict
-    read.restype = ctypes.c_void_p  # py_object would count a reference less
-    return ctypes.cast(read(), ctypes.py_object).value
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        return future.result()
+    finally:
+        if not future.done():
+            atexit.register(thread.join)
 
 
 def count_threads(n_jobs: int | None) -> int:

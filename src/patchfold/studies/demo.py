@@ -102,7 +102,7 @@ def methods() -> list[Method]:
     return [
         *peers,
         Method("CauchyMap", CauchyMap()),
-        Method("PatchPosterior", PatchPosterior(), "with labels, unseen rows", True),
+        Method("PatchPosterior", PatchPosterior(), "with labels", True),
     ]
 
 
