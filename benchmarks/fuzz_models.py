@@ -40,8 +40,9 @@ from sklearn.pipeline import make_pipeline
 
 import patchfold as pf
 from patchfold.tables import match_columns
-from patchfold.tables.embedding import embed_table, load_pipeline
+from patchfold.tables.embedding import embed_table
 from patchfold.tables.models.saving import ModelFileError, save_model
+from patchfold.tables.placing import load_pipeline
 
 BATCH = 1000
 """Cases of one child process."""
@@ -356,7 +357,7 @@ def try_file(path: Path, name: str) -> str:
     """Load a file and place samples; return how that ended."""
     try:
         if name.startswith("embed"):
-            pipeline, _ = load_pipeline(path)
+            pipeline = load_pipeline(path).pipeline
         else:
             pipeline = pf.load_model(path)
     except ModelFileError as error:

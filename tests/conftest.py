@@ -9,6 +9,11 @@ from pathlib import Path
 
 # Read by SciPy when it is imported: without it one of scikit-learn's checks is skipped.
 os.environ["SCIPY_ARRAY_API"] = "1"
+# Read by BLAS and OpenMP when they are loaded, here and in processes that tests start:
+# on small arrays their threads mostly wait, and waiting costs processor time.
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ.get("OPENBLAS_NUM_THREADS", "1")
+os.environ["MKL_NUM_THREADS"] = os.environ.get("MKL_NUM_THREADS", "1")
+os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
@@ -104,5 +109,5 @@ def cut_blocks(monkeypatch):
 @pytest.fixture
 def set_memory(monkeypatch):
     """Return what sets the bytes of memory that the machine has, for a test."""
-    name = "patchfold.backends.memory.physical_memory"
+    name = "patchfold.backends.backend.physical_memory"
     return lambda n_bytes: monkeypatch.setattr(name, lambda: n_bytes)

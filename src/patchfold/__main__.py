@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
-from .backends.version import __version__
+from .backends.environment import version_lines
 
 NEEDED = ("typer", "rich")
 """Packages of the extra `cli` without which no command can be read."""
@@ -14,7 +14,7 @@ NEEDED = ("typer", "rich")
 def main() -> None:
     """Run the command line; without its packages, name the extra that has them."""
     if sys.argv[1:] == ["--version"]:
-        print(f"patchfold {__version__}")
+        print(version_lines())
         return
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:

@@ -63,7 +63,7 @@ class Neighborhoods:
         if self.pointer is not None:
             return np.repeat(np.arange(self.n_samples), self.counts), self.indices
         xp = array_namespace(self.indices)
-        rows = xp.arange(self.n_samples, device=self.indices.device)
+        rows = xp.arange(self.indices.shape[0], device=self.indices.device)
         return xp.repeat(rows, self.indices.shape[1]), xp.reshape(self.indices, (-1,))
 
     @property

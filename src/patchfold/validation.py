@@ -100,10 +100,14 @@ class ThreadCount:
     def accepts(self, value: Any) -> bool:
         """Say whether the value is acceptable."""
         is_number = isinstance(value, Integral) and not isinstance(value, bool)
-        return value is None or (is_number and value != 0)
+        return is_number and value != 0
 
     def __str__(self) -> str:
-        return "None or an int other than 0 (-1 uses every core)"
+        return "an int other than 0 (-1 uses every core)"
+
+
+N_JOBS = (None, ThreadCount())
+"""The rule of `n_jobs`."""
 
 
 @dataclass(frozen=True)
@@ -153,15 +157,15 @@ def check_parameters(estimator: Any) -> None:
 def check_parameter(name: str, value: Any, rules: Any, owner: str) -> None:
     """Raise ValueError if a value breaks the rule, or all rules, of a parameter."""
     alternatives = rules if isinstance(rules, tuple) else (rules,)
+    for rule in alternatives:  # words and None stand for themselves: most values do
+        is_word = isinstance(rule, str) and isinstance(value, str) and value == rule
+        if is_word or value is rule is None:
+            return
     for rule in alternatives:
-        if rule is None:
-            accepted = value is None
-        elif isinstance(rule, str):
-            accepted = isinstance(value, str) and value == rule
-        elif rule is bool:
+        if rule is bool:
             accepted = isinstance(value, (bool, np.bool_))
         else:
-            accepted = rule.accepts(value)
+            accepted = hasattr(rule, "accepts") and rule.accepts(value)
         if accepted:
             return
     words = {None: "None", bool: "True or False"}
@@ -191,7 +195,8 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> An
     """
     if sp.issparse(X):
         check_structure(X)
-    _refuse_dates(X)
+    if not (isinstance(X, np.ndarray) and X.dtype.kind in "fiub"):
+        _refuse_dates(X)
     # Sums over rows that lie in another order in memory differ in their last digits.
     settings = {"dtype": np.float64, "order": "C", **settings}
     try:
@@ -215,14 +220,14 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> An
                 "X must be dense, and its columns are sparse: pass X.sparse.to_dense()."
             ) from error
         raise
-    if reset:
+    if reset and checked.shape[0] > MANY_SAMPLES:
         _warn_without_loops(checked.shape[0])
     return checked
 
 
 def _warn_without_loops(n_samples: int) -> None:
     """Warn, once in a process, of a large fit without the loops in C."""
-    if n_samples <= MANY_SAMPLES or is_compiled() or MissingLoopsWarning in _warned:
+    if is_compiled() or MissingLoopsWarning in _warned:
         return
     _warned.add(MissingLoopsWarning)
     warn(
@@ -250,9 +255,9 @@ def _refuse_dates(X: Any) -> None:
             )
 
 
-def without_zeros(X: Any) -> Any:
-    """Return sparse samples with every entry stored once, and no zeros; else X."""
-    if sp.issparse(X) and not (X.has_canonical_format and X.data.all()):
+def without_zeros(X: sp.csr_array) -> sp.csr_array:
+    """Return sparse samples with every entry stored once, and no zeros."""
+    if not (X.has_canonical_format and X.data.all()):
         X = X.copy()  # not the caller's
         X.sum_duplicates()
         X.eliminate_zeros()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import patchfold as pf
-from patchfold.backends import memory
+from patchfold.backends.backend import physical_memory
 from patchfold.exceptions import MemoryBudgetError
 
 
@@ -33,5 +33,5 @@ def test_geodesics_too_many_are_refused():
 
 
 def test_what_fits_is_not_refused():
-    assert memory.physical_memory() > 2**28
+    assert physical_memory() > 2**28
     pf.PatchIsomap(n_neighbors=20).fit(X)

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 import patchfold as pf
 from patchfold.cli import app
-from patchfold.tables.embedding import load_pipeline, place_table
 from patchfold.tables.models.saving import ModelFileError
+from patchfold.tables.placing import load_pipeline, place_table
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +42,8 @@ class TestEmbed:
         self, iris_file, tmp_path
     ):
         out, plot, model = (tmp_path / name for name in ("e.csv", "e.png", "m.skops"))
-        done = embed(iris_file, f"--out={out}", f"--plot={plot}", f"--model={model}")
+        words = [f"--out={out}", f"--plot={plot}", f"--model={model}"]
+        done = embed(iris_file, "--method=isomap-kl", *words)
         assert done.exit_code == 0, done.output
         assert "150 samples; 4 numbers scaled" in done.output
         table = pd.read_csv(out)
@@ -59,6 +60,37 @@ class TestEmbed:
         assert done.exit_code == 0, done.output
         assert done.output == ""
         np.testing.assert_allclose(np.load(placed), expected, atol=1e-8)
+
+    def test_begins_with_a_map_that_has_read_the_classes(self, iris_file, tmp_path):
+        out, model = tmp_path / "e.csv", tmp_path / "m.skops"
+        done = embed(iris_file, f"--out={out}", f"--model={model}")
+        assert done.exit_code == 0, done.output
+        assert "CauchyMap with labels" in done.output
+        names = ["cauchy_map_labels_1", "cauchy_map_labels_2"]
+        table = pd.read_csv(out)
+        assert list(table.columns) == ["plant", "species", *names]
+        encoder = load_pipeline(model).pipeline["columns"]
+        X = encoder.transform(pd.read_csv(iris_file)[encoder.feature_names_in_])
+        expected = pf.CauchyMap().fit_transform(X, load_iris().target)
+        np.testing.assert_allclose(table[names], expected, atol=1e-6)
+
+        placed = tmp_path / "new.csv"
+        done = run("embed", iris_file, f"--from={model}", f"--out={placed}")
+        assert done.exit_code == 0, done.output
+        assert list(pd.read_csv(placed).columns) == list(table.columns)
+
+    @pytest.mark.parametrize("target", ["", "--target=petal width (cm)"])
+    def test_begins_with_a_map_without_labels_where_there_are_no_classes(
+        self, iris_file, tmp_path, target
+    ):
+        words = [target] if target else []
+        out = f"--out={tmp_path / 'e.csv'}"
+        done = run("embed", iris_file, "--drop=species", "--id=plant", *words, out)
+        assert done.exit_code == 0, done.output
+        assert "CauchyMap: " in done.output
+        names = pd.read_csv(tmp_path / "e.csv").columns
+        assert list(names[-2:]) == ["cauchy_map_1", "cauchy_map_2"]
+        assert ("drawn without the target" in done.output) == bool(target)
 
     def test_parameters_reach_the_estimator_and_json_says_so(self, iris_file, tmp_path):
         done = embed(
@@ -101,7 +133,7 @@ class TestEmbed:
     ):
         out, model = tmp_path / "e.npy", tmp_path / "m.skops"
         embed(iris_file, f"--out={out}", f"--model={model}", "--quiet")
-        monkeypatch.setattr("patchfold.tables.embedding.BATCH", 40)
+        monkeypatch.setattr("patchfold.tables.placing.BATCH", 40)
         told = []
         batches = place_table(
             iris_file, model, progress=lambda done, total: told.append((done, total))
@@ -141,7 +173,10 @@ class TestEmbed:
             (["--out=e.csv", "--method=pca"], "PCA is for `compare`"),
             (["--out=e.csv", "--target=kind"], "there is no column 'kind'"),
             (["--out=e.csv", "--param=K"], "--param must be NAME=VALUE"),
-            (["--out=e.csv", "--param=K=3"], "ISOMAP-KL has no parameter K. It has"),
+            (
+                ["--out=e.csv", "--param=K=3"],
+                "CauchyMap with labels has no parameter K.",
+            ),
             (["--out=e.csv", "--neighbors=0"], "'n_neighbors' parameter"),
             (["--out=e.csv", "--categories=hot"], "categories must be"),
             (["--out=e.csv", "--from=m.skops"], "m.skops does not exist"),
@@ -288,7 +323,7 @@ class TestNewRows:
             likely = names[chances.to_numpy().argmax(axis=1)]
             assert likely.tolist() == table["posterior_class"].tolist()
             assert (table["posterior_class"] == frame["kind"]).mean() > least
-        pipeline, _ = load_pipeline(model)
+        pipeline = load_pipeline(model).pipeline
         placed = place_table(tmp_path / "new.csv", model)
         np.testing.assert_allclose(
             placed.frame.filter(like="probability"), chances, rtol=1e-9, atol=1e-12
@@ -341,7 +376,7 @@ class TestNewRows:
 
     def test_what_a_file_says_of_its_table_is_checked(self, fitted, tmp_path):
         _, model, _ = fitted
-        pipeline, about = load_pipeline(model)
+        pipeline, about, _ = load_pipeline(model)
         held = about["table"]
         for change in (
             {"numbers": held["numbers"][1:]},

@@ -29,8 +29,9 @@ from patchfold.cluster import connection, files, fitting, tasks
 from patchfold.cluster.tasks import _send, run_tasks
 from patchfold.exceptions import ClusterError, DegeneratePatchWarning
 from patchfold.studies.reproduction import runner
-from patchfold.tables.embedding import embed_table, place_table
+from patchfold.tables.embedding import embed_table
 from patchfold.tables.models.saving import save_model
+from patchfold.tables.placing import place_table
 
 pytest.importorskip("dask.distributed", reason="the extra `cluster` is not installed")
 import dask
@@ -485,14 +486,48 @@ class TestFiles:
     def test_parts_of_another_table_are_not_mixed_in(self, place, table, tmp_path):
         place()
         with pytest.raises(ValueError, match="is there, and not of this table"):
-            place(id=None)
+            place(target="a")
+
+    def test_a_model_s_memory_serves_as_on_one_machine(
+        self, client, table, tmp_path, many_tasks
+    ):
+        home, _ = table
+        draw = np.random.default_rng(0)
+        frame = pd.read_parquet(home / "big.parquet")
+        frame["hue"] = draw.choice(["red", "green", "blue"], 400)
+        frame["day"] = [f"{k % 28 + 1:02}.{k % 12 + 1:02}.2020" for k in range(400)]
+        frame["count"] = range(400)
+        frame.loc[[9, 30], "a"] = np.nan
+        frame[::3].to_csv(tmp_path / "train.csv", index=False)
+        told = {"target": "kind", "id": "name", "drop": ["count"], "impute": "median"}
+        done = embed_table(str(tmp_path / "train.csv"), "posterior", {}, **told)
+        save_model(done.pipeline, tmp_path / "m.skops", **done.about)
+        frame.loc[[200, 301], "b"] = np.nan
+        frame.loc[[5, 250, 399], "hue"] = "mauve"
+        frame.loc[[7, 350], "c"] = 1e4
+        big = tmp_path / "new.parquet"
+        frame.assign(extra=1).to_parquet(big, row_group_size=170)
+        expected = place_table(str(big), tmp_path / "m.skops")
+        paths = (big, tmp_path / "m.skops", tmp_path / "out.parquet")
+        found = files.place_file(*paths, client)
+        pd.testing.assert_frame_equal(
+            pd.read_parquet(tmp_path / "out.parquet"),
+            expected.frame,
+            check_dtype=False,
+            rtol=1e-9,  # probabilities of a block and of a table differ in rounding
+        )
+        assert found.remarks == expected.remarks
+        assert "4 missing cells" in found.remarks[1]
+        assert "ignored: extra" in found.remarks[0]
 
     def test_bad_rows_are_named(self, place, table, tmp_path):
         frame = pd.read_parquet(table[0] / "big.parquet")
-        frame.loc[230, "b"] = np.nan
+        frame.loc[230, "b"] = np.inf
         frame.to_parquet(tmp_path / "holes.parquet")
         holes = partial(files.place_file, tmp_path / "holes.parquet", *place.args[1:])
-        with pytest.raises(ValueError, match=r"^rows 201 to 250 cannot .* \(b 1\)"):
+        with pytest.raises(
+            ValueError, match=r"^rows 201 to 250 cannot .*'b' has 1 inf"
+        ):
             holes()
         with pytest.raises(ValueError, match="no column 'kin' in"):
             place(target="kin")
@@ -518,6 +553,13 @@ class TestFiles:
         ):
             done = CliRunner().invoke(app, [*words, *wrong])
             assert (done.exit_code, told in done.output) == (2, True), done.output
+
+    def test_the_command_line_asks_for_a_method_that_a_cluster_fits(self, table):
+        home, _ = table
+        words = ["embed", str(home / "train.parquet"), "--out=e.npy"]
+        done = CliRunner().invoke(app, [*words, "--drop=name", "--cluster=local"])
+        assert done.exit_code == 2
+        assert "such as --method elap" in done.output
 
     def test_the_command_line_fits_on_a_cluster(self, client, table, tmp_path):
         home, _ = table

@@ -11,8 +11,8 @@ from helpers.comparing import edges_of
 from scipy.sparse.csgraph import connected_components
 
 import patchfold as pf
-from patchfold.backends.distances import nearest_first
 from patchfold.backends.native import graph as native_graph
+from patchfold.backends.native.neighbors import nearest_first
 from patchfold.dissimilarity import table
 from patchfold.dissimilarity.curvature import (
     Directions,
@@ -76,7 +76,7 @@ def test_all_pairs_at_once_equal_pair_by_pair(
     at_once = CURVATURE
     if by_tables:
         at_once = replace(
-            CURVATURE, in_place=lambda *both: partial(compare_by_tables, *both)
+            CURVATURE, in_place_of_most=lambda *both: partial(compare_by_tables, *both)
         )
     found = compare_pairs(at_once, described, described, *ends, n_jobs=2)
     for part in PARTS:

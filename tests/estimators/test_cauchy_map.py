@@ -16,7 +16,7 @@ from sklearn.metrics import silhouette_score
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 import patchfold as pf
-from patchfold.backends.distances import squared_distances
+from patchfold.backends.native.neighbors import squared_distances
 from patchfold.exceptions import (
     FarSampleWarning,
     MapConvergenceWarning,

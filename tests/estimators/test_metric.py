@@ -11,7 +11,9 @@ from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 from sklearn.pipeline import make_pipeline
 
 import patchfold as pf
+from patchfold.estimators.parameters import has_euclidean_metric
 from patchfold.exceptions import MetricWarning
+from patchfold.neighbors.metric import resolve_metric
 
 POINTS = {"dissimilarity": "euclidean", "n_neighbors": 20}
 EVERY = [*PATCH_EMBEDDINGS, pf.CauchyMap]
@@ -190,3 +192,18 @@ class TestRefusals:
     def test_an_unknown_metric(self, wine):
         with pytest.raises(ValueError, match=r"'metric' .* 'cosine' .* Got 'angle'"):
             pf.PatchIsomap(metric="angle").fit(wine[0])
+
+
+@pytest.mark.parametrize("params", [None, {}, {"p": 2}, {"p": 1}, {"w": np.ones(4)}])
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize(
+    "metric", ["minkowski", "euclidean", "l2", "manhattan", "cosine", min]
+)
+def test_the_euclidean_metric_is_the_one_that_needs_no_record(metric, p, params):
+    X = np.random.default_rng(0).normal(size=(9, 4))
+    model = pf.PatchIsomap(metric=metric, p=p, metric_params=params)
+    try:
+        needs_none = resolve_metric(metric, p, params, X) is None
+    except ValueError:  # parameters that do not go with the metric
+        needs_none = False
+    assert has_euclidean_metric(model) == needs_none

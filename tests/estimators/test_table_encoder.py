@@ -205,6 +205,100 @@ def test_the_order_of_categories_can_be_given():
         pf.TableEncoder(ordered={"colour": STEPS}).fit(text)
 
 
+def test_a_column_can_be_declared_a_category_whatever_it_holds():
+    frame = make_frame()
+    codes = [list(range(9)), {"count": list(range(9))}]
+    encoder = pf.TableEncoder(categories=codes[1]).fit(frame)
+    assert encoder.kinds_[1] == "category"
+    assert encoder.categories_[1] == tuple(range(9))
+    by_place = pf.TableEncoder(categories={1: codes[0]}).fit(frame)
+    np.testing.assert_array_equal(encoder.transform(frame), by_place.transform(frame))
+    dummies = pd.get_dummies(frame["count"]).reindex(columns=range(9), fill_value=0)
+    shares = dummies.mean().to_numpy()
+    expected = (dummies.to_numpy(float) - shares) / np.sqrt(1 - shares @ shares)
+    np.testing.assert_allclose(encoder.transform(frame)[:, 1:10], expected)
+    names = pd.DataFrame({"a": NAMES})
+    many = pf.TableEncoder(categories={"a": NAMES}).fit_transform(names)
+    assert many.shape == (21, 21)
+    text = pd.DataFrame({"a": ["1", "2", "30"]})
+    encoder = pf.TableEncoder(categories={"a": ["1", "2", "30"]}).fit(text)
+    assert encoder.transform(text).shape == (3, 3)
+    with pytest.raises(ValueError, match=r"categories does not list a .* 'a': '30'"):
+        pf.TableEncoder(categories={"a": ["1", "2"]}).fit(text)
+    with pytest.raises(ValueError, match=r"categories names .* not have: b"):
+        pf.TableEncoder(categories={"b": ["1", "2"]}).fit(frame)
+    both = {"a": ["1", "2", "30"]}
+    with pytest.raises(ValueError, match="'a' is named in ordered and in categories"):
+        pf.TableEncoder(categories=both, ordered=both).fit(text)
+
+
+def test_without_scales_columns_are_as_they_are():
+    frame = make_frame(gaps=True)
+    encoder = pf.TableEncoder(scale=False, add_indicator=True).fit(frame)
+    out = pd.DataFrame(
+        encoder.transform(frame), columns=encoder.get_feature_names_out()
+    )
+    size = frame["size"]
+    np.testing.assert_allclose(out["size"], size.fillna(size.mean()))
+    sides = out[["side_left", "side_right"]]
+    assert sides[frame["side"].notna()].isin([0, 1]).all(axis=None)
+    np.testing.assert_allclose(sides.sum(axis=1), 1)
+    assert out["grade"].max() == 2
+    assert out["size_missing"].tolist() == size.isna().tolist()
+    back = encoder.inverse_transform(out)
+    pd.testing.assert_frame_equal(back.isna(), frame.isna())
+    assert back["side"].dropna().tolist() == frame["side"].dropna().tolist()
+
+
+def test_gaps_can_be_filled_with_what_is_usual():
+    frame = make_frame(gaps=True)
+    usual = frame.median(numeric_only=True).to_dict()
+    usual |= {name: frame[name].median() for name in ("day", "wait")}
+    usual |= {name: frame[name].mode()[0] for name in ("hue", "side", "grade")}
+    encoder = pf.TableEncoder(impute="median").fit(frame)
+    filled = frame.fillna(usual)
+    expected = pf.TableEncoder().fit_transform(filled)
+    np.testing.assert_allclose(encoder.transform(frame), expected, atol=1e-12)
+    np.testing.assert_allclose(encoder.transform(filled), expected, atol=1e-12)
+    assert "filled with the usual value" in encoder.describe()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scale": False},
+        {"impute": "median", "add_indicator": True},
+        {"categories": {"hue": ["red", "green", "blue", "grey"]}},
+        {"scale": False, "impute": "median", "ordered": {"side": ["right", "left"]}},
+    ],
+)
+def test_every_option_is_kept_in_a_file(options, tmp_path):
+    frame = make_frame(gaps=True)
+    encoder = pf.TableEncoder(**options).fit(frame)
+    pf.save_model(encoder, tmp_path / "e.skops")
+    again = pf.load_model(tmp_path / "e.skops")
+    assert again.get_params() == encoder.get_params()
+    assert again.categories_ == encoder.categories_
+    np.testing.assert_array_equal(again.transform(frame), encoder.transform(frame))
+
+
+@pytest.mark.parametrize("options", [{"scale": False}, {"impute": "median"}])
+def test_gower_takes_no_option_of_euclidean_distance(options):
+    (name,) = options
+    with pytest.raises(ValueError, match=f"{name}=.* is for Euclidean distance"):
+        pf.TableEncoder(distance="gower", **options).fit(make_frame())
+
+
+def test_many_columns_are_learned_at_once(monkeypatch):
+    draw = np.random.default_rng(0)
+    frame = pd.DataFrame(draw.normal(size=(30, 7)), columns=list("abcdefg"))
+    frame.loc[3, "b"], frame["e"] = np.nan, draw.choice(["x", "y", "z"], 30)
+    whole = pf.TableEncoder(impute="median").fit_transform(frame)
+    monkeypatch.setattr("patchfold.estimators.encoding.layout.CELLS", 70)
+    parts = pf.TableEncoder(impute="median").fit_transform(frame)
+    np.testing.assert_array_equal(parts, whole)
+
+
 @pytest.mark.parametrize(
     ("values", "kind"),
     [

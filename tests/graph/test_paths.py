@@ -7,6 +7,7 @@ from helpers import reference
 from scipy.sparse.csgraph import dijkstra
 
 import patchfold as pf
+from patchfold.backends.native.graph import paths_of_groups, shortest_paths
 from patchfold.graph import paths as module
 from patchfold.graph.paths import geodesics
 
@@ -50,6 +51,44 @@ def test_paths_are_those_of_scipy(name):
     short = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
     theirs = dijkstra(sp.csr_array((graph.data, *short)))  # 1.13 takes no others
     np.testing.assert_allclose(geodesics(graph), theirs, rtol=1e-12)
+
+
+def uneven(lengths):
+    """Return a long chain with shortcuts, and lengths of all sizes."""
+    n = 3000
+    rng = np.random.default_rng(1)
+    ends = np.concatenate([chain(n), rng.integers(0, n, (60, 2))])
+    return graph_of(ends, lengths(rng, len(ends)), n)
+
+
+UNEVEN = {
+    "even": lambda rng, size: rng.uniform(0.5, 1, size),
+    "all sizes": lambda rng, size: 10.0 ** rng.uniform(-300, 300, size),
+    "tiny": lambda rng, size: rng.uniform(0, 1e-310, size),
+    "zeros": lambda rng, size: np.zeros(size),
+    "some infinite": lambda rng, size: np.where(
+        rng.uniform(size=size) < 0.01, np.inf, rng.uniform(0, 1, size)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*GRAPHS, *UNEVEN])
+def test_groups_of_sources_find_what_each_finds_alone(name):
+    graph = GRAPHS[name] if name in GRAPHS else uneven(UNEVEN[name])
+    n = graph.shape[0]
+    sources = np.array([5, n - 1, 77, 5, *range(100, 130)])  # far apart, near, twice
+    rows = np.arange(sources.size)[::-1]
+    found = np.empty((sources.size, n))
+    with np.errstate(over="ignore"):
+        paths_of_groups(graph, sources, rows, found)
+    expected = shortest_paths(graph, sources)
+    np.testing.assert_array_equal(found[rows], expected)
+
+
+def test_paths_from_all_samples_are_those_from_each():
+    graph = uneven(UNEVEN["even"])
+    sources = np.array([0, 7, 2999])  # so few are searched for one at a time
+    np.testing.assert_array_equal(geodesics(graph)[sources], geodesics(graph, sources))
 
 
 def test_what_no_path_reaches_is_infinitely_far():

@@ -18,7 +18,6 @@ from sklearn.preprocessing import scale
 import patchfold as pf
 from patchfold.exceptions import NeighborCountWarning
 from patchfold.graph.connectivity import closest_pairs
-from patchfold.neighbors import distinct
 from patchfold.neighbors import exact as exact_module
 from patchfold.neighbors.choice import (
     find_neighbors,
@@ -268,8 +267,7 @@ def test_ties_and_duplicates_are_settled_as_by_all_pairs(name, k):
     X = tied_tables()[name]
     for queries, own in ((X, np.arange(900)), (X[::2] + 1.0, None)):
         found = exact_module.search_all(queries, X, k, own=own)
-        wanted = exact_module._Wanted(queries, X, k, own, None)
-        true = exact_module._among_all(wanted)
+        true = exact_module.among_all(queries, X, k, own, None)
         np.testing.assert_array_equal(found.indices, true.indices)
         np.testing.assert_array_equal(found.distances, true.distances)
 
@@ -280,20 +278,20 @@ def test_ties_and_duplicates_are_settled_as_by_all_pairs(name, k):
 )
 def test_few_rows_of_a_table_with_ties_are_compared_with_all(name, monkeypatch):
     # Twenty times the time of normal data, if all of them were.
-    compared, among_all = [], exact_module._among_all
+    compared, among_all = [], exact_module.among_all
 
-    def count(wanted):
-        compared.append(len(wanted.queries))
-        return among_all(wanted)
+    def count(queries, *wanted):
+        compared.append(len(queries))
+        return among_all(queries, *wanted)
 
-    monkeypatch.setattr(exact_module, "_among_all", count)
+    monkeypatch.setattr(exact_module, "among_all", count)
     find_neighbors(tied_tables()[name], 2)
     assert sum(compared) <= 90
 
 
 def test_rows_of_equal_hash_that_differ_are_kept_apart(monkeypatch):
-    monkeypatch.setattr(distinct, "_hash", lambda X: np.zeros(len(X), np.uint64))
-    assert distinct.find_distinct(random_points()) is None
+    monkeypatch.setattr(exact_module, "_hash", lambda X: np.zeros(len(X), np.uint64))
+    assert exact_module.find_distinct(random_points()) is None
     X = tied_tables()["few_distinct"]
     found = find_neighbors(X, 5)
     monkeypatch.undo()

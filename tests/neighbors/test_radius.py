@@ -12,7 +12,6 @@ from sklearn.manifold import Isomap, LocallyLinearEmbedding
 from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
-from patchfold.backends import memory
 from patchfold.dissimilarity.table import (
     DISSIMILARITIES,
     compare_pairs,
@@ -377,12 +376,12 @@ def test_a_radius_too_wide_for_the_memory_is_refused_before_the_search(set_memor
         by_radius(pf.PatchEigenmaps, 5.0).fit(X)
 
 
-def test_a_crowd_that_no_sample_foretells_is_refused_during_the_search(monkeypatch):
+def test_a_crowd_that_no_sample_foretells_is_refused_during_the_search(set_memory):
     X = np.random.default_rng(0).uniform(size=(3000, 2))
     X[::5] += (
         100 * np.arange(1, 601)[:, None]
     )  # those that are asked how many to expect
-    monkeypatch.setattr(memory, "physical_memory", lambda: 10**8)
+    set_memory(10**8)
     with pytest.raises(MemoryBudgetError, match=r"within radius=5 .* Lower radius"):
         by_radius(pf.PatchEigenmaps, 5.0).fit(X)
 
@@ -441,7 +440,7 @@ def test_one_crowded_place_that_makes_all_patches_large_is_refused(set_memory):
     X[:60] = X[0] + rng.normal(size=(60, 40)) / 100
     model = pf.PatchEigenmaps(n_neighbors=None, radius=1.0)
     set_memory(8e6)
-    with pytest.raises(memory.MemoryBudgetError, match="radius"):
+    with pytest.raises(MemoryBudgetError, match="radius"):
         model.fit(X)
     set_memory(2e9)
     model.fit(X)

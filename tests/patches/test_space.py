@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 import patchfold as pf
 from patchfold.dissimilarity.table import DISSIMILARITIES
 from patchfold.estimators import links
-from patchfold.patches.space import Span, find_span, is_wide
+from patchfold.patches.fitting import is_wide
+from patchfold.patches.space import Span, find_span
 
 ISOMETRIC = [name for name, row in DISSIMILARITIES.items() if row.isometric]
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from patchfold.tables.arrow import as_objects, to_frame
 from patchfold.tables.parquet import (
     cut_rows,
-    frame_of,
     look_at,
     read_parquet,
     read_runs,
@@ -46,7 +46,7 @@ def test_parts_and_blocks_are_the_table(table, part, block):
     for runs in parts:
         blocks = list(read_runs(runs, columns, contents.words, block))
         lengths.append([len(rows) for rows in blocks])
-        frames += [frame_of(rows, contents.words) for rows in blocks]
+        frames += [as_objects(to_frame(rows), contents.words) for rows in blocks]
     assert max(map(max, lengths)) <= block
     assert [sum(rows) for rows in lengths[:-1]] == [part] * (len(parts) - 1)
     whole = read_parquet(table)[0][columns].astype(object)

@@ -151,7 +151,8 @@ class TestReading:
         assert table["a"].isna().tolist() == [False, False, True]
         columns = choose_columns(table, impute="median", keep=["n"])
         assert columns.dates == ("a",)
-        assert columns.features["a"].tolist()[:2] == [18292, 18293]  # days since 1970
+        days = make_encoder(columns, scale=False).fit_transform(columns.features)[:, 1]
+        assert days[:2].tolist() == [18292, 18293]  # since 1970
 
     @pytest.mark.parametrize(
         ("form", "cell", "words"),
@@ -319,8 +320,10 @@ class TestColumns:
         day = pd.to_datetime([1, 2.5, 4], unit="D")
         frame = pd.DataFrame({"day": day, "age": day - day[0], "size": [1.0, 2.0, 4.0]})
         columns = choose_columns(frame)
-        assert columns.features["day"].tolist() == [1, 2.5, 4]
+        assert columns.features["day"].tolist() == day.tolist()
         assert columns.features["age"].tolist() == [0, 1.5, 3]
+        days = make_encoder(columns, scale=False).fit_transform(columns.features)
+        assert days[:, :2].tolist() == [[1, 0], [2.5, 1.5], [4, 3]]
         assert summarize_columns(columns).startswith(
             "2 numbers scaled; 1 date as days, scaled"
         )
@@ -430,16 +433,41 @@ class TestDecisions:
 
 
 class TestEncoding:
-    def test_two_levels_are_as_far_apart_as_two_samples_of_a_number(self):
-        rng = np.random.default_rng(0)
-        number, level = rng.normal(5, 3, 400), rng.choice(["a", "b"], 400)
-        columns = choose_columns(pd.DataFrame({"number": number, "level": level}))
-        X = make_encoder(columns).fit_transform(columns.features)
-        gaps = X[:, None, 0] - X[None, :, 0]
-        assert np.sqrt((gaps**2).mean()) == pytest.approx(np.sqrt(2))
-        differ = level[:, None] != level[None, :]
-        apart = np.linalg.norm(X[:, None, 1:] - X[None, :, 1:], axis=2)
-        np.testing.assert_allclose(apart, np.where(differ, np.sqrt(2), 0))
+    def test_columns_of_every_kind_count_alike(self):
+        rng, n = np.random.default_rng(0), 400
+        frame = pd.DataFrame(
+            {
+                "number": rng.normal(5, 3, n),
+                "two": rng.choice(["a", "b"], n, p=[0.9, 0.1]),
+                "many": rng.choice(list("abcdefg"), n),
+                "day": pd.to_datetime(rng.integers(0, 9999, n), unit="D"),
+                "grade": pd.Categorical(rng.choice(list("sml"), n), list("sml"), True),
+            }
+        )
+        columns = choose_columns(frame)
+        encoder = make_encoder(columns).fit(columns.features)
+        kinds = ("number", "category", "category", "date", "ordered")
+        assert encoder.kinds_ == kinds
+        X, names = encoder.transform(columns.features), encoder.get_feature_names_out()
+        for name in frame:
+            own = [k for k, out in enumerate(names) if out.startswith(name)]
+            apart = X[:, None, own] - X[None, :, own]
+            assert (apart**2).sum(axis=2).mean() == pytest.approx(2), name
+
+    def test_words_that_look_like_numbers_are_categories_where_they_are_kept(self):
+        frame = pd.DataFrame({"size": [1.0, 2, 4, 8], "code": ["1", "2", "30", "1"]})
+        columns = choose_columns(frame.astype({"code": "category"}))
+        encoder = make_encoder(columns).fit(columns.features)
+        assert encoder.kinds_ == ("number", "category")
+        features, _ = match_columns(frame, encoder)
+        np.testing.assert_array_equal(
+            encoder.transform(features), encoder.transform(columns.features)
+        )
+
+    def test_a_category_of_many_levels_can_be_kept(self):
+        names = [f"n{i}" for i in range(40)]
+        columns = choose_columns(pd.DataFrame({"name": names}), keep=["name"])
+        assert make_encoder(columns).fit_transform(columns.features).shape == (40, 40)
 
     def test_ordinal_codes_follow_the_declared_order_and_are_scaled(self):
         size = pd.Categorical(["s", "l", "m", "s"], categories=["s", "m", "l"])
@@ -474,12 +502,12 @@ class TestEncoding:
         assert rows["size"][1].endswith("1 missing cells filled with the median")
         assert rows["hue"] == (
             "category, 3 levels",
-            "one-hot: 3 columns of 0 and 1",
+            "one-hot: 3 columns, scaled to mean 0, variance 1 together",
         )
         assert rows["unit"] == ("left out", "constant")
         assert rows["kind"][0] == "target, 2 classes"
         assert summarize_columns(columns) == (
-            "1 number scaled; 1 category one-hot; 1 missing cell filled in; "
+            "1 number scaled; 1 category one-hot, scaled; 1 missing cell filled in; "
             "left out: unit"
         )
 
@@ -496,21 +524,22 @@ class TestNewSamples:
 
     def test_columns_are_found_by_name_in_any_order(self, frame):
         encoder = self.fitted(frame)
-        features, remarks = match_columns(frame[["hue", "size"]], encoder)
+        features, news = match_columns(frame[["hue", "size"]], encoder)
         columns = choose_columns(frame, target="kind")
         np.testing.assert_array_equal(
             encoder.transform(features), encoder.transform(columns.features)
         )
-        assert remarks == []
+        assert news.told() == []
 
-    def test_a_new_level_is_none_of_the_known_and_is_told(self, frame):
-        encoder = self.fitted(frame)
+    @pytest.mark.parametrize("categories", ["one-hot", "ordinal"])
+    def test_a_new_level_is_at_the_mean_and_is_told(self, frame, categories):
+        encoder = self.fitted(frame, categories=categories)
         new = frame.assign(hue="mauve")
-        features, remarks = match_columns(new, encoder)
+        features, news = match_columns(new, encoder)
         assert not encoder.transform(features)[:, 1:].any()
-        assert remarks == [
-            "6 rows have levels of 'hue' that the model has not seen, which count as "
-            "none of the known ones (mauve)"
+        assert news.told() == [
+            "of 6 new rows: 6 rows have levels of 'hue' that the model has not seen, "
+            "which count as missing (mauve)."
         ]
 
     @pytest.mark.parametrize(
@@ -519,7 +548,6 @@ class TestNewSamples:
             (lambda f: f.drop(columns="size"), "not here: size"),
             (lambda f: f.assign(size="big"), "'size' must have numbers only"),
             (lambda f: f.assign(size=np.nan), "6 cells are missing"),
-            (lambda f: f.assign(hue="mauve"), "not seen: mauve"),
         ],
     )
     def test_what_the_encoder_cannot_take_is_refused(self, frame, change, words):

@@ -4,13 +4,15 @@ This is the one place that decides it. A stage is a function written for NumPy; 
 `on_any_device` it takes tensors too. Where `TWINS` names an implementation for tensors,
 that one is called; otherwise the tensors are brought to NumPy, and the results go back.
 An estimator asks once for the backend of its samples (`backend_for`), and gives back
-its results by it. torch is never imported unless a tensor is there already, or a device
+its results by it. Work that cannot fit in the memory there is refused, before it starts
+and in words. torch is never imported unless a tensor is there already, or a device
 is asked for.
 """
 
 from __future__ import annotations
 
 import copy
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,7 +43,6 @@ TWINS = {
     "graph_of": "field.attraction",
     "hash_order": "field.order",
     "in_input_order": "field.attraction",
-    "join_pairs": "field.attraction",
     "laplacian": "graph",
     "measure_candidates": "joining",
     "median": "graph",
@@ -64,6 +65,14 @@ TWINS = {
 """Stages that tensors have their own implementation of, and the module of `tensors`
 where it is. It has the name and the parameters of the stage. Where it returns
 NotImplemented, the stage is done in NumPy."""
+
+
+BYTES_PER_EDGE = 150
+"""What one neighbour of one sample costs at the peak: indices, sorting, weights."""
+
+BLAS_ROOM = 2**26
+"""What must be free at least: BLAS ends the process, without an error that could be
+caught, where it finds no room for its own buffers."""
 
 
 @dataclass(frozen=True)
@@ -155,9 +164,22 @@ NUMPY_SINGLE = Backend(dtype=np.dtype(np.float32))
 """NumPy, for samples in single precision: work is done in double precision."""
 
 
-def _is_single(X: Any) -> bool:
-    """Say whether an array, or every column of a frame, is in single precision."""
-    return all(str(kind).lower() == "float32" for kind in column_types(X))
+def backend_for(X: Any) -> Backend:
+    """Return where an array lives; anything but a tensor is NumPy's.
+
+    A frame is in single precision if all of its columns are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> backend_for(np.ones(3)).is_numpy
+    True
+    """
+    if "torch" in sys.modules and is_tensor(X):
+        return Backend(X.device, X.dtype if X.dtype.is_floating_point else None)
+    kinds = column_types(X) if hasattr(X, "columns") else [getattr(X, "dtype", None)]
+    single = set(map(str.lower, map(str, kinds))) == {"float32"}
+    return NUMPY_SINGLE if single else NUMPY
 
 
 def column_types(X: Any) -> list[Any]:
@@ -171,20 +193,6 @@ def column_types(X: Any) -> list[Any]:
     """
     columns = X.dtypes if hasattr(X, "dtypes") and hasattr(X, "columns") else ()
     return list(columns) or [getattr(X, "dtype", None)]
-
-
-def backend_for(X: Any) -> Backend:
-    """Return where an array lives; anything but a tensor is NumPy's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> backend_for(np.ones(3)).is_numpy
-    True
-    """
-    if "torch" not in sys.modules or not is_tensor(X):
-        return NUMPY_SINGLE if _is_single(X) else NUMPY
-    return Backend(X.device, X.dtype if X.dtype.is_floating_point else None)
 
 
 def find_backend(device: str) -> Backend:
@@ -267,3 +275,55 @@ def _memory_in_words(torch: Any) -> str:
         return ""
     free, total = torch.cuda.mem_get_info()
     return f", {total / 2**30:.1f} GiB of which {free / 2**30:.1f} are free"
+
+
+def physical_memory() -> int:
+    """Return the machine's memory in bytes; a great deal where it does not say.
+
+    A process whose address space is limited (`ulimit -v`) has no more than that.
+    """
+    try:
+        import resource
+
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    except (AttributeError, ImportError, ValueError, OSError):
+        return 2**62
+    return machine if limit == resource.RLIM_INFINITY else min(machine, limit)
+
+
+def require_memory(n_bytes: float, what: str, remedy: str, *, like: Any = None) -> None:
+    """Raise MemoryBudgetError if `what` needs more than the machine has.
+
+    Parameters
+    ----------
+    n_bytes : float
+        An estimate of the peak.
+    what : str
+        What needs it, with its numbers.
+    remedy : str
+        Which parameter to change.
+    like : array or None
+        Where the work will be done: of a tensor's device, what is free counts.
+    """
+    device = backend_for(like).device
+    if device is not None and device.type != "cpu":
+        free = devices.free_memory(device)
+        if n_bytes > free:
+            raise MemoryBudgetError(
+                f"{what} would need about {n_bytes / 2**30:.1f} GiB, and the device "
+                f"{device} has {free / 2**30:.1f} free. {remedy}"
+            )
+        return
+    have = physical_memory()
+    if n_bytes > have:
+        raise MemoryBudgetError(
+            f"{what} would need about {n_bytes / 2**30:.1f} GiB, and this machine has "
+            f"{have / 2**30:.1f}. {remedy}"
+        )
+    try:
+        np.empty(BLAS_ROOM, dtype=np.uint8)
+    except MemoryError:
+        raise MemoryBudgetError(
+            f"{what}: less than {BLAS_ROOM >> 20} MiB of memory are left. {remedy}"
+        ) from None

@@ -79,6 +79,29 @@ def describe_speed() -> dict[str, str]:
     return {"loops": loops, "BLAS": _blas(), "threads": str(cpu_count())}
 
 
+def speed_line() -> str:
+    """Return what `describe_speed` says, in one line.
+
+    Examples
+    --------
+    >>> speed_line()
+    'loops ..., BLAS ..., threads ...'
+    """
+    return ", ".join(f"{name} {value}" for name, value in describe_speed().items())
+
+
+def version_lines() -> str:
+    """Return what `patchfold --version` prints: the version, then the speed line.
+
+    Examples
+    --------
+    >>> print(version_lines())
+    patchfold ...
+    loops ..., BLAS ..., threads ...
+    """
+    return f"patchfold {__version__}\n{speed_line()}"
+
+
 def installed_version(package: str) -> str | None:
     """Return the version of a package; None if it is not installed."""
     try:
@@ -99,7 +122,7 @@ def _blas() -> str:
         for pool in found
         if pool["user_api"] == "blas"
     ]
-    return ", ".join(dict.fromkeys(names)) or "unknown"
+    return ", ".join(sorted(set(names))) or "unknown"
 
 
 def _architecture(pool: dict[str, Any]) -> str:

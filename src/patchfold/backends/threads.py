@@ -148,10 +148,10 @@ def tell_each(name: str, items: Sequence[T]) -> Iterator[T]:
     tell_part(name, len(items), len(items))
 
 
-def _watched(function: Callable[[slice], T], total: int) -> Callable[[slice], T]:
-    watcher = _WATCHER.get()
-    if watcher is None:
-        return function
+def _watched(
+    function: Callable[[slice], T], total: int, watcher: Watcher
+) -> Callable[[slice], T]:
+    """Return what does the same, and tells of every block that is done."""
     module = getattr(function, "func", function).__module__  # of a partial, its own
     count, lock = itertools.count(1), Lock()
     watcher(module, 0, total)
@@ -204,9 +204,12 @@ def map_blocks(
     [2, 2, 1]
     """
     blocks = _cut(n_items, bytes_per_item, step)
-    function = _watched(function, len(blocks))
-    alone = _ROOM.get() or _THREAD.is_one_of_many
-    n_threads = 1 if alone else min(len(blocks), count_threads(n_jobs))
+    watcher = _WATCHER.get()
+    if watcher is not None:
+        function = _watched(function, len(blocks), watcher)
+    n_threads = 1
+    if len(blocks) > 1 and not (_ROOM.get() or _THREAD.is_one_of_many):
+        n_threads = min(len(blocks), count_threads(n_jobs))
     if n_threads <= 1:
         return list(map(function, blocks))
 
@@ -384,7 +387,8 @@ def fill_blocks(
 def _cut(n_items: int, bytes_per_item: float, step: int | None = None) -> list[slice]:
     room = _ROOM.get() or BLOCK_BYTES
     step = step or max(1, int(room / max(bytes_per_item, 1)))
-    return [slice(s, min(s + step, n_items)) for s in range(0, n_items, step)]
+    starts = range(0, n_items, step)
+    return list(map(slice, starts, [*starts[1:], n_items]))
 
 
 def _with_rows(like: Array, n_rows: int) -> Array:

@@ -13,7 +13,6 @@ from typing import Annotated
 
 import typer
 
-from ..backends.version import __version__
 from . import bench, compare, datasets, embed, reproduce, view
 from ._usage import OneLineGroup
 
@@ -28,7 +27,9 @@ app = typer.Typer(
 
 def _show_version(is_asked: bool) -> None:
     if is_asked:
-        typer.echo(f"patchfold {__version__}")
+        from ..backends.environment import version_lines
+
+        typer.echo(version_lines())
         raise typer.Exit
 
 
@@ -38,7 +39,7 @@ def options(
         bool,
         typer.Option(
             "--version",
-            help="print the version; patchfold.show_versions() prints more",
+            help="print the version and what decides the speed",
             callback=_show_version,
             is_eager=True,
         ),

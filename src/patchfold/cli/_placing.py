@@ -16,7 +16,7 @@ def place_out_of_core(
     out: Path,
     fitted: Path,
     cluster: str,
-    kept: tuple[str | None, str | None],
+    told: dict[str, Any],
     given: dict[str, Any],
     quiet: bool,
     as_json: bool,
@@ -27,8 +27,8 @@ def place_out_of_core(
     ----------
     source, out, fitted, cluster, quiet, as_json
         As the command has them.
-    kept : tuple
-        The columns of the classes and of the names of samples.
+    told : dict
+        What the command says of the table: its target, its id, and how it is read.
     given : dict
         Options that have nothing to say here: refused where they have a value.
     """
@@ -44,8 +44,7 @@ def place_out_of_core(
                 fitted,
                 out,
                 client,
-                target=kept[0],
-                id=kept[1],
+                **told,
                 progress=advance,
             )
     _tell(done, source, out, quiet, as_json)

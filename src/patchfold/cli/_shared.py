@@ -302,7 +302,6 @@ class Progress:
 
 PARTS = {
     "cell_search": "neighbours",
-    "comparing": "neighbours",
     "exact": "neighbours",
     "radius": "neighbours",
     "connectivity": "joining pieces",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..backends.threads import begin_stage
 from ..neighbors.choice import find_neighbors
 from ..tables import choose_columns, make_encoder, read_source, read_table
-from ..tables.embedding import coordinate_columns
+from ..tables.naming import coordinate_columns
 from ..tables.numbers import as_number
 from ._page_data import write_files
 from ._page_server import PageServer, files_below

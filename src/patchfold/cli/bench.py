@@ -20,7 +20,7 @@ from ._shared import (
 def bench(
     out: Annotated[Path, typer.Option(help="folder for the tables and the picture")],
     quick: Annotated[
-        bool, typer.Option("--quick", help="smaller sizes, under two minutes")
+        bool, typer.Option("--quick", help="smaller sizes, about two minutes")
     ] = False,
     only: Annotated[
         str, typer.Option(help="only rows whose name contains this text")

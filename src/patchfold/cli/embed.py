@@ -46,11 +46,8 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".pdf", ".svg")
 
-METHOD = "isomap-kl"
-"""What embeds if no method is named."""
-
 SETTLED = {
-    "method": METHOD,
+    "method": None,
     "neighbors": None,
     "components": 2,
     "param": None,
@@ -67,8 +64,9 @@ Out = Annotated[Path, typer.Option(help="coordinates to write: .csv, .parquet or
 Method = Annotated[
     str,
     typer.Option(
-        help="isomap-kl, elap, pelle, klap, cauchy, posterior, projection; or isomap, "
-        "eigenmaps, lle: Euclidean"
+        help="cauchy-map (if none is named, with labels where a target of classes is "
+        "given), cauchy-map-labels, posterior, isomap-kl, elap, pelle, klap, cauchy, "
+        "projection; or isomap, eigenmaps, lle: Euclidean"
     ),
 ]
 Neighbors = Annotated[
@@ -93,7 +91,7 @@ From = Annotated[
 def embed(
     source: Input,
     out: Out,
-    method: Method = METHOD,
+    method: Method = "",
     target: Target = "",
     drop: Drop = "",
     id: Id = "",
@@ -122,17 +120,19 @@ def embed(
     given = locals()
     settled = [name for name, none in SETTLED.items() if (given[name] or None) != none]
     settled = ["no-scale" if name == "scale" else name for name in settled]
+    with one_line_errors():
+        reading = reading_options(sep, decimal, encoding, dates, missing)
     roles: dict[str, Any] = {"target": target or None, "id": id or None}
+    roles["reading"] = reading
     if cluster and fitted is not None:
         refused: dict[str, Any] = dict.fromkeys(settled, True)
         refused |= {"plot": plot, "model": model, "device": device}
-        kept = (roles["target"], roles["id"])
-        place_out_of_core(source, out, fitted, cluster, kept, refused, quiet, as_json)
+        refused |= {"sep": sep, "encoding": encoding}
+        place_out_of_core(source, out, fitted, cluster, roles, refused, quiet, as_json)
         return
     with one_line_errors():
         from ..tables.naming import split_names
 
-        roles["reading"] = reading_options(sep, decimal, encoding, dates, missing)
         _check_places(out, plot, model, components)
         check_nothing_is_lost(source, out, plot, model)
         if fitted is not None:
@@ -154,7 +154,7 @@ def _place(
 ) -> Embedded:
     """Place the rows of a table by a model, under a bar."""
     from ..backends.backend import find_backend
-    from ..tables.embedding import place_table
+    from ..tables.placing import place_table
 
     backend, bar = find_backend(device), Progress(quiet, "placing", timed=True)
     with bar as advance, show_parts(bar):
@@ -174,12 +174,17 @@ def _fit(
     from ..tables.embedding import embed_table
 
     cluster, device = where
+    if cluster and not method:
+        raise ValueError(
+            "--cluster cannot fit CauchyMap, with which `embed` begins: name another "
+            "method, such as --method elap, or leave out --cluster."
+        )
     # Of a fit only the parts are timed. What those to come take depends on the data:
     # shares by n, m and K foretold, at half time, .5 to 9 times the truth.
-    bar = Progress(quiet, method, timed=False)
+    bar = Progress(quiet, method or "embedding", timed=False)
     backend = find_backend(device)
     with _fit_on(cluster, backend, bar) as fit, bar as advance, show_parts(bar):
-        done = embed_table(source, method, params, **told, fit=fit)
+        done = embed_table(source, method or None, params, **told, fit=fit)
         advance(1, 1)
         return done
 

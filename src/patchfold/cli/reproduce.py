@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -70,6 +72,8 @@ def reproduce(
     Finished runs are kept: interrupt it, start it again, and it goes on.
     """
     with one_line_errors("what was finished is kept"):
+        from ..comparison.record import installed_versions
+        from ..studies.reproduction.documents import Command
         from ..studies.reproduction.figures import figures_of, run_figures
         from ..studies.reproduction.records import read_records
         from ..studies.reproduction.report import write_report
@@ -87,7 +91,8 @@ def reproduce(
                 records = read_records(out / RESULTS)
             else:
                 records = run_tasks(tasks, out, n_jobs=jobs, progress=advance)
-        write_report(records, out)
+        command = shlex.join(["patchfold", *sys.argv[1:]])
+        write_report(records, out, Command(command, installed_versions()))
     if quiet:
         return
     if not figures:

@@ -13,21 +13,31 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from ..backends.backend import BYTES_PER_EDGE
 from ..backends.files import remove_litter, write_bytes, write_text
-from ..backends.memory import BYTES_PER_EDGE
 from ..backends.version import __version__
 from ..exceptions import ClusterError
-from ..tables.embedding import load_pipeline
-from ..tables.matching import match_columns, require_columns
-from ..tables.parquet import Contents, Run, cut_rows, frame_of, look_at, read_runs
-from ..tables.reading import name_file
+from ..tables.arrow import as_objects, to_frame
+from ..tables.interpretation import Customs, interpret
+from ..tables.matching import match_columns, require_columns, split_columns
+from ..tables.newcomers import (
+    MOST_PAIRS,
+    News,
+    class_columns,
+    count_far,
+    name_strangers,
+    nearness,
+)
+from ..tables.parquet import Contents, Run, cut_rows, look_at, read_runs
+from ..tables.placing import Fitted, load_pipeline, predict_classes
+from ..tables.reading import ReadOptions, name_file
 from .placing import in_one_thread
 from .tasks import run_tasks
 
@@ -76,14 +86,28 @@ class Placed:
 
 @dataclass(frozen=True)
 class _Job:
-    """What every task needs."""
+    """What every task needs.
 
-    pipeline: Pipeline
-    coordinates: list[str]
+    `limit` is how far from its nearest training sample a row may be, and `n_rows` how
+    many rows there are.
+    """
+
+    fitted: Fitted
+    customs: Customs
     kept: list[str]
     words: list[str]
     length: int
     folder: str
+    limit: float | None
+    n_rows: int
+
+
+def _require_names(
+    wanted: Iterable[str | None], names: list[str], source: Path
+) -> None:
+    for name in wanted:
+        if name and name not in names:
+            raise ValueError(f"there is no column {name!r} in {source}.")
 
 
 def place_file(
@@ -94,6 +118,7 @@ def place_file(
     *,
     target: str | None = None,
     id: str | None = None,
+    reading: ReadOptions | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Placed:
     """Place the rows of a Parquet file, or of a folder of them, out of core.
@@ -112,7 +137,9 @@ def place_file(
     client : dask.distributed.Client
         Of the cluster.
     target, id : str or None
-        Columns to keep beside the coordinates.
+        Columns to keep beside the coordinates; None keeps those of the training table.
+    reading : ReadOptions or None
+        How text is written: decimal mark, order of dates, words for missing cells.
     progress : callable or None
         Called with the parts that are done, and all there are.
 
@@ -129,33 +156,39 @@ def place_file(
     """
     start = time.perf_counter()
     source, out = Path(source), Path(out)
-    pipeline, about = load_pipeline(model)
+    fitted = load_pipeline(model)
+    pipeline, about, memory = fitted
     contents = _look_at(source)
-    kept = [name for name in (id, target) if name]
-    for name in kept:
-        if name not in contents.schema.names:
-            raise ValueError(f"there is no column {name!r} in {source}.")
-    require_columns(pipeline["columns"], contents.schema.names)
+    names = contents.schema.names
+    _require_names((id, target), names, source)
+    roles = (id or memory.id, target or memory.target)
+    kept = [name for name in roles if name and name in names]
+    require_columns(pipeline["columns"], names)
+    known = memory.complete(reading or ReadOptions())
+    customs = Customs(known.decimal, known.dates, known.missing)
     length = _rows_at_once(pipeline["embedding"])
     parts = cut_rows(contents, BLOCKS * length)
-    note = _describe(contents, model, kept, length)
-    folder = _open_folder(out, note)
+    kinds = [kept, *vars(customs).values()]
+    folder = _open_folder(out, _describe(contents, model, kinds, length))
     job = _Job(
-        in_one_thread(pipeline),
-        list(about["coordinates"]),
+        fitted._replace(pipeline=in_one_thread(pipeline)),
+        customs,
         kept,
         contents.words,
         length,
         str(folder.absolute()),
+        nearness(pipeline["embedding"]),
+        contents.n_rows,
     )
     missing = [n for n in range(len(parts)) if not (folder / _name(n)).exists()]
     n_kept = done = len(parts) - len(missing)
     if progress is not None:
         progress(done, len(parts))
-    remarks: dict[str, None] = {}
+    news, caught = News(0), dict[str, None]()
     pieces = [(n, n * BLOCKS * length, parts[n]) for n in missing]
-    for _, told in run_tasks(client, _place_part, job, pieces):
-        remarks.update(dict.fromkeys(told))
+    for _, (found, told) in run_tasks(client, _place_part, job, pieces):
+        news += found
+        caught.update(dict.fromkeys(told))
         done += 1
         if progress is not None:
             progress(done, len(parts))
@@ -167,7 +200,7 @@ def place_file(
         time.perf_counter() - start,
         pipeline,
         about,
-        list(remarks),
+        [*name_strangers(names, pipeline["columns"], memory), *news.told(), *caught],
     )
 
 
@@ -197,7 +230,7 @@ def _rows_at_once(embedding: Any) -> int:
     return min(MOST_ROWS, max(FEWEST_ROWS, fitting))
 
 
-def _describe(contents: Contents, model: Any, kept: list[str], length: int) -> str:
+def _describe(contents: Contents, model: Any, kept: list[Any], length: int) -> str:
     """Write down what the parts are of: other parts must not be mixed with them."""
     facts = [(file, file.stat()) for file in contents.files]
     note = {
@@ -246,49 +279,72 @@ def _name(number: int) -> str:
     return f"part.{number:05d}.parquet"
 
 
-def _place_part(job: _Job, piece: tuple[int, int, list[Run]]) -> list[str]:
-    """Place one part and write its file; return the warnings.
+def _place_part(job: _Job, piece: tuple[int, int, list[Run]]) -> tuple[News, list[str]]:
+    """Place one part and write its file; return what is new in it, and the warnings.
 
     A piece is the number of the part, the number of its first row, and where it is.
     """
     import pyarrow.parquet as pq
 
     number, first, runs = piece
-    encoder = job.pipeline["columns"]
+    encoder = job.fitted.pipeline["columns"]
     wanted = [*dict.fromkeys([*encoder.feature_names_in_, *job.kept])]
-    sink, writer, remarks = io.BytesIO(), None, []
+    sink, writer, news = io.BytesIO(), None, News(0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for table in read_runs(runs, wanted, job.words, job.length):
             last = first + table.num_rows
             try:
-                features, told = match_columns(frame_of(table, job.words), encoder)
-                points = job.pipeline.transform(features)
+                block, found = _place_block(table, job)
             except ValueError as error:
                 raise ValueError(
                     f"rows {first + 1:,} to {last:,} cannot be placed: {error}"
                 ) from error
-            block = _table(table, points, job)
             writer = writer or pq.ParquetWriter(sink, block.schema)
             writer.write_table(block)
-            remarks += told
+            news += found
             first = last
     assert writer is not None  # no part is empty
     writer.close()
     write_bytes(Path(job.folder) / _name(number), sink.getvalue())
-    return [*remarks, *(str(warning.message) for warning in caught)]
+    return news, [str(warning.message) for warning in caught]
 
 
-def _table(read: Any, points: Any, job: _Job) -> Any:
-    """Put the kept columns, as they were, beside the coordinates."""
+def _place_block(table: Any, job: _Job) -> tuple[Any, News]:
+    """Return what is kept of a block and its coordinates, and what is new in it."""
     import pyarrow as pa
 
+    (pipeline, about, memory), encoder = job.fitted, job.fitted.pipeline["columns"]
+    features, news = match_columns(_read_texts(table, job), encoder, memory)
+    samples = encoder.transform(features)
+    points = pipeline["embedding"].transform(samples)
+    most = MOST_PAIRS * len(samples) // job.n_rows
+    far = count_far(samples, pipeline["embedding"], job.limit, most)
     columns = {}
     for name in job.kept:
-        column = read.column(name)
+        column = table.column(name)
         if name in job.words:  # was read as a dictionary
             column = column.cast(column.type.value_type)
         columns[name] = column
-    for k, name in enumerate(job.coordinates):
+    for series in class_columns(
+        predict_classes(job.fitted, samples), memory, job.fitted.stem
+    ):
+        columns[str(series.name)] = pa.array(series)
+    for k, name in enumerate(about["coordinates"]):
         columns[name] = pa.array(points[:, k])
-    return pa.table(columns)
+    return pa.table(columns), replace(news, **far)
+
+
+def _read_texts(table: Any, job: _Job) -> Any:
+    """Return a block as a data frame, in which texts are what they were in training.
+
+    A column of categories stays one, whatever its words in this block look like.
+    """
+    frame = to_frame(table)
+    _, words = split_columns(job.fitted.pipeline["columns"])
+    found = interpret(frame, job.customs, plain=job.kept, encoded=job.words).frame
+    texts = as_objects(frame, job.words)
+    for name in words:
+        if found[name].dtype.kind in "biufmM" or str(found[name].dtype) == "boolean":
+            found[name] = texts[name]
+    return found

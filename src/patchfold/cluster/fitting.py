@@ -19,8 +19,12 @@ from ..backends.backend import NUMPY
 from ..dissimilarity.store import PatchesOnDemand
 from ..dissimilarity.table import MOST
 from ..estimators.base import PatchEmbedding
-from ..estimators.parameters import has_euclidean_metric, is_precomputed
-from ..estimators.source import check_input, open_source
+from ..estimators.parameters import (
+    check_input,
+    has_euclidean_metric,
+    is_precomputed,
+)
+from ..estimators.source import open_source
 from ..exceptions import ClusterError
 from ..graph.paths import cache_order
 from ..neighbors.choice import find_query_neighbors, resolve_n_neighbors

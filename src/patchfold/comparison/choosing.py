@@ -14,8 +14,9 @@ from sklearn.utils import get_tags
 from ..estimators.methods import BASELINES, METHODS, TWINS, Method, find_method
 
 DEFAULTS = (
-    "posterior",
     "cauchy-map",
+    "cauchy-map-labels",
+    "posterior",
     "lda",
     "isomap-kl",
     "elap",
@@ -29,9 +30,19 @@ DEFAULTS = (
 )
 """The methods that run if none is named. In `methods`, "defaults" stands for them."""
 
-OURS = ("posterior", "cauchy-map", "projection", "isomap-kl", "elap", "pelle", "klap")
+OURS = (
+    "cauchy-map",
+    "cauchy-map-labels",
+    "posterior",
+    "projection",
+    "isomap-kl",
+    "elap",
+    "pelle",
+    "klap",
+    "cauchy",
+)
 
-CLASS_METHODS = ("posterior", "klap", "lda")
+CLASS_METHODS = ("cauchy-map-labels", "posterior", "klap", "lda")
 """Methods whose labels must be classes."""
 
 COMPILED = ("umap", "pacmap", "trimap")
@@ -189,4 +200,4 @@ def kind_of(method: Method) -> str:
     """Return the kind of a method's result: "patch", "twin" or "other"."""
     if method.name in TWINS:
         return "twin"
-    return "patch" if method.name in (*OURS, "cauchy") else "other"
+    return "patch" if method.name in OURS else "other"

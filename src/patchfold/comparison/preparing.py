@@ -8,29 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..tables import encode_classes
+from ..tables.judging import MAX_CLASSES
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MAX_CLASSES = 56
-"""Most classes that a picture can tell apart."""
-
-FEW_NUMBERS = 10
-"""A target of fractions with more distinct values than this is a measurement."""
-
 SMALL_TABLE = 100
 """Below this many rows a comparison is hardly evidence."""
-
-
-def is_measurement(target: pd.Series) -> bool:
-    """Say whether a target is numbers to be predicted, and not classes."""
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
-
-    if is_bool_dtype(target.dtype) or not is_numeric_dtype(target.dtype):
-        return False
-    values = target.to_numpy(dtype=float)
-    whole = bool((values == np.floor(values)).all())
-    return np.unique(values).size > (MAX_CLASSES if whole else FEW_NUMBERS)
 
 
 def read_classes(target: pd.Series) -> tuple[np.ndarray, list[str]]:

@@ -17,18 +17,13 @@ from ..backends.progress import counted
 from ..estimators.methods import Method
 from ..tables import Columns, Source, choose_columns, make_encoder
 from ..tables.encoding import describe_columns
+from ..tables.judging import is_measurement
 from ..tables.reading import ReadOptions
 from .choosing import CLASS_METHODS, choose_methods, kind_of
 from .comparison import Comparison
 from .folds import make_splits
 from .planning import Outcome, Plan, conclude, plan, plan_control, run_calls
-from .preparing import (
-    SMALL_TABLE,
-    count_folds,
-    find_groups,
-    is_measurement,
-    read_classes,
-)
+from .preparing import SMALL_TABLE, count_folds, find_groups, read_classes
 from .record import check_installed, installed_versions
 from .references import score_references
 from .samples import draw_rows, read_data, sample_names
@@ -103,7 +98,7 @@ def compare(
     n_splits : int, default=5
         Parts that are held out one after the other.
     sweep : bool, default=True
-        Whether to score other numbers of neighbours too, on two of the folds.
+        Whether to score other numbers of neighbours too, on one of the folds.
     max_samples : int, default=2000
         Rows to use at most; of a larger table, this many are drawn at random, always
         the same ones.

@@ -22,7 +22,7 @@ from .hiding import find_hidden
 
 TRUST_NEIGHBORS = 5
 
-SWEPT = 2
+SWEPT = 1
 """Folds on which other numbers of neighbours are scored: all would take too long."""
 
 WARM_UP = 60
@@ -193,19 +193,28 @@ def measure_picture(method: Method, problem: Problem, result: Result) -> Result:
         fits = fit_sweep(model, X, n_neighbors=sizes)
         scores = [trust(X, fitted.embedding_) for fitted in fits]
         curve = Curve(sizes, scores, [np.nan] * len(sizes))
+    if result.kind != "control":  # which is about the labels alone
+        result = _add_kept(result, X, embedding)
     return replace(
         result,
         remark=_say_more(result.remark, made.shape[1]),
         embedding=embedding,
         n_neighbors=getattr(model, "n_neighbors_", None) if method.sizes else None,
         silhouette=np.nan if classes is None else silhouette(embedding, classes),
-        trustworthiness=trust(X, embedding),
-        continuity=_keep(continuity, X, embedding),
-        triplets=triplet_accuracy(X, embedding) if len(X) > 2 else np.nan,
         seconds=seconds,
         compile_seconds=compiling,
         curve=curve,
         hides=find_hidden(embedding, classes, _why_one_spot(method)),
+    )
+
+
+def _add_kept(result: Result, X: np.ndarray, embedding: np.ndarray) -> Result:
+    """Add how much of the table a picture keeps."""
+    return replace(
+        result,
+        trustworthiness=trust(X, embedding),
+        continuity=_keep(continuity, X, embedding),
+        triplets=triplet_accuracy(X, embedding) if len(X) > 2 else np.nan,
     )
 
 

@@ -87,7 +87,7 @@ def _say_best(findings: Findings, tied: list[Result], n_scored: int) -> str:
     what = {
         "classes": f"classifies {_part(best.primary)} of the held-out rows rightly",
         "numbers": f"predicts held-out rows with R² = {best.primary:.2f}",
-        "none": f"keeps neighbours best (trustworthiness {best.primary:.3f})",
+        "none": f"keeps neighbours best, with trustworthiness {best.primary:.3f}",
     }[findings.task]
     where = "" if findings.task == "none" else " by their neighbours in its picture"
     sure = _error(best, findings.task)
@@ -192,11 +192,12 @@ def _weigh_method(findings: Findings, best: Result) -> list[tuple[str, str]]:
         low, high = min(best.curve.means), max(best.curve.means)
         steady = high - low <= 2.5 * GAP
         sizes = f"{best.curve.sizes[0]} to {best.curve.sizes[-1]} neighbours"
+        where = "" if findings.task == "none" else " on one fold"
         said.append(
             (
                 "good" if steady else "careful",
-                f"With {sizes} its score is {low:.2f} to {high:.2f}: the choice "
-                f"matters {'little' if steady else 'here'}.",
+                f"With {sizes} its score changes by {high - low:.2f}{where}: the "
+                f"choice matters {'little' if steady else 'here'}.",
             )
         )
     if best.recalls:

@@ -36,7 +36,12 @@ from ..backends.arrays import (
     identity_like,
     svd_of_rows,
 )
-from ..backends.native.patches import principal_directions, turns_of_pairs
+from ..backends.native.patches import (
+    principal_directions,
+    singular_rows,
+    turns_of_few_pairs,
+    turns_of_pairs,
+)
 from ..backends.threads import fill_blocks
 from ..patches.covariance import TIE_TOLERANCE
 from ..records import EdgeValues, Patches
@@ -75,8 +80,7 @@ def describe_directions(patches: Patches) -> Directions:
     if patches.dense is not None:
         variances, directions = _decompose(patches.dense)
     else:
-        singular, directions = svd_of_rows(patches.factor)
-        variances = singular * singular
+        variances, directions = _decompose_factors(patches.factor)
     directions = _break_ties(directions, variances)
     varied = variances > RANK_TOLERANCE * variances[:, :1]
     if patches.n_directions is not None:
@@ -101,6 +105,19 @@ def _decompose(matrices: Array) -> tuple[Array, Array]:
 
     # Small blocks: one matrix takes as long as many of its size to read.
     variances, directions = fill_blocks(decompose, n, 128 * 8 * m * m)
+    return variances, directions
+
+
+def _decompose_factors(factors: Array) -> tuple[Array, Array]:
+    """Return the same of factors A (n, r, m), whose products AᵀA are the matrices."""
+    n, r, m = factors.shape
+
+    def decompose(block: slice) -> tuple[Array, ...]:
+        found = singular_rows(factors[block, ...])
+        singular, rows = svd_of_rows(factors[block, ...]) if found is None else found
+        return singular * singular, rows
+
+    variances, directions = fill_blocks(decompose, n, 128 * 8 * r * m)
     return variances, directions
 
 
@@ -182,8 +199,18 @@ def compare_all_directions(
 
 def directions_in_place(
     left: Directions, right: Directions
+) -> Callable[[Array, Array], EdgeValues] | None:
+    """Return what compares listed pairs without a copy; None if arrays must do it."""
+    loop = turns_of_few_pairs(left, right)
+    if loop is None:
+        return None
+    return lambda row, column: EdgeValues(*loop(row, column))
+
+
+def most_directions_in_place(
+    left: Directions, right: Directions
 ) -> Callable[[Array, Array], EdgeValues]:
-    """Return what compares listed pairs without a copy; fast if most are listed."""
+    """Return the same; fast if most pairs are listed."""
     loop = turns_of_pairs(left, right, 1 - NEAR * sys.float_info.epsilon**0.5)
     if loop is None:
         return partial(compare_by_tables, left, right)

@@ -15,12 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..backends.arrays import Array, array_namespace, cholesky, identity_like
-from ..backends.native.patches import (
-    invert_packed,
-    kl_of_factored,
-    kl_of_packed,
-    packed_products,
-)
+from ..backends.native.patches import invert_packed, kl_of_pairs, packed_products
 from ..backends.threads import fill_blocks
 from ..exceptions import SingularPatchError
 from ..records import Patches
@@ -135,17 +130,18 @@ def describe_kl(patches: Patches) -> PackedGaussians | FactoredGaussians:
 
 def _describe_dense(patches: Patches, block: slice) -> Description:
     """Return Σ and Σ⁻¹ packed."""
-    xp = array_namespace(patches.mean)
-    some = patches.take(block)
     packed = None
-    if some.factor is not None:
-        packed = packed_products(some.factor, some.noise)
+    if patches.dense is not None:
+        packed = _pack(patches.dense[block, ...])
+    elif patches.factor is not None:
+        packed = packed_products(patches.factor[block, ...], patches.noise[block])
     if packed is None:
-        packed = _pack(some.covariance)
+        packed = _pack(patches.take(block).covariance)
     inverted = invert_packed(packed)
     if inverted is not None:
         return packed, inverted
-    precision = xp.linalg.inv(some.covariance)
+    xp = array_namespace(patches.mean)
+    precision = xp.linalg.inv(patches.take(block).covariance)
     both = _pack(precision) + _pack(precision, lower=True)
     row, column = _upper_triangle(precision)
     on_diagonal = xp.astype(row == column, both.dtype)
@@ -183,8 +179,7 @@ def kl_in_place(
     right: PackedGaussians | FactoredGaussians,
 ) -> Callable[[Array, Array], Array] | None:
     """Return what does the same of listed pairs, without a copy; None without loops."""
-    loop = kl_of_packed if isinstance(left, PackedGaussians) else kl_of_factored
-    return loop(left, right)
+    return kl_of_pairs(left, right, factored=isinstance(left, FactoredGaussians))
 
 
 def _kl_packed(left: PackedGaussians, right: PackedGaussians) -> Array:

@@ -21,7 +21,12 @@ from ..backends.native.loops import pairs_at_once
 from ..backends.threads import map_blocks
 from ..records import EdgeValues, Patches
 from ..validation import LARGEST
-from .curvature import compare_directions, describe_directions, directions_in_place
+from .curvature import (
+    compare_directions,
+    describe_directions,
+    directions_in_place,
+    most_directions_in_place,
+)
 from .gaussian_distances import (
     compare_fisher_rao,
     compare_wasserstein,
@@ -76,8 +81,8 @@ class Dissimilarity:
         Two descriptions -> what takes places in both, and returns what `compare` would
         of these pairs, without a copy of what describes them; or None. It is asked
         first, if there is one.
-    in_place_of_most : bool
-        True if that is fast only where most of all pairs are listed.
+    in_place_of_most : callable or None
+        The same, where another way is faster if most of all pairs are listed.
     needs_points : bool
         True if Gaussians are not enough.
     n_directions : float or None
@@ -95,7 +100,7 @@ class Dissimilarity:
     needs_gaussians: bool = True
     regularized: bool = True
     in_place: Callable[[Any, Any], Callable[[Array, Array], Any] | None] | None = None
-    in_place_of_most: bool = False
+    in_place_of_most: Callable[[Any, Any], Any] | None = None
     needs_points: bool = False
     n_directions: float | None = None
     work: Callable[[Any], int] | None = None
@@ -128,7 +133,7 @@ DISSIMILARITIES = {
         compare_directions,
         regularized=False,
         in_place=directions_in_place,
-        in_place_of_most=True,
+        in_place_of_most=most_directions_in_place,
     ),
     "principal_angles": Dissimilarity(
         describe_tangents,
@@ -223,11 +228,8 @@ def compare_pairs(
     numbers = 0
     for part in arrays:
         numbers += math.prod(part.shape[1:])
-    compare_places = None
-    if dissimilarity.in_place is not None and (
-        most or not dissimilarity.in_place_of_most
-    ):
-        compare_places = dissimilarity.in_place(left, right)
+    make_ready = (most and dissimilarity.in_place_of_most) or dissimilarity.in_place
+    compare_places = None if make_ready is None else make_ready(left, right)
 
     def compare(block: slice | np.ndarray) -> EdgeValues:
         i, j = source[block], target[block]

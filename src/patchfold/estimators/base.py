@@ -28,11 +28,16 @@ from ..graph.weights import Components, find_pieces
 from ..neighbors.choice import resolve_n_neighbors
 from ..records import EdgeList, Pairs
 from .links import Fitted
-from .parameters import COMMON_RULES, is_precomputed
+from .parameters import (
+    COMMON_RULES,
+    CheckedInput,
+    check_input,
+    check_source,
+    is_precomputed,
+)
 from .selection import choose_n_neighbors
-from .source import STAGES, CheckedInput, Source, check_input, check_source, open_source
+from .source import STAGES, Source, open_source
 from .stored.embedding import StoredEmbedding
-from .stored.rules import in_double_precision
 
 
 class EmbeddingMixin(TransformerMixin):
@@ -102,12 +107,13 @@ class PatchEmbedding(
         """Run the stages of a fit, and keep what they give."""
         graph = source.neighbor_graph(self._join)
         edges, links = source.measure(graph)
+        self.n_connected_components_ = graph.n_components
+        del graph  # neighbours of nearly all pairs take as much memory as the edges
         begin_stage("coordinates", STAGES)
         edges = backend.bring(edges)
         embedding, solution = self._solve(edges, source.X)
         self.embedding_, self.graph_ = backend.give_back(embedding), edges.graph
         self.n_neighbors_ = source.n_neighbors
-        self.n_connected_components_ = graph.n_components
         self.patch_sizes_, cells = links.patch_sizes, links.cells
         self.n_probes_ = None if cells is None else cells.n_probes
         self.neighbors_recall_ = None if cells is None else cells.recall
@@ -182,7 +188,9 @@ class PatchEmbedding(
         links: Any = self._fitted.links
         solution = self._fitted.solution
         given, here = backend_for(X), links.backend
-        embedding = in_double_precision(self.embedding_)
+        embedding = self.embedding_
+        if isinstance(embedding, np.ndarray):
+            embedding = embedding.astype(np.float64, copy=False)
         X = links.accept(here.bring(check_source(self, X, reset=False)))
         quiet = np.errstate(over="ignore", invalid="ignore")  # checked below
         with here.working_on(X, "Place fewer samples at a time."), quiet:

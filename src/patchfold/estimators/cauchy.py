@@ -295,7 +295,7 @@ class CauchyEmbedding(PatchEmbedding):
             self.kernel_width_ = float(self.kernel_width)
         weights, zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
-        matrix, degrees = laplacian(fill_in(self.affinity_))
+        matrix, degrees = laplacian(fill_in(self.affinity_), overwrite=True)
         _, start = smallest_eigenpairs(
             matrix,
             self.n_components,

@@ -33,8 +33,13 @@ from .foreign import names_others
 from .map_input import check_map_parameters, dense_for_labels, settings_of_map
 from .map_labels import add_labels, read_labels
 from .map_start import begin, check_init, warn_of_the_limit, where_drawn
-from .parameters import COMMON_RULES, METRIC_RULES, PRECOMPUTED, is_precomputed
-from .source import check_source
+from .parameters import (
+    COMMON_RULES,
+    METRIC_RULES,
+    PRECOMPUTED,
+    check_source,
+    is_precomputed,
+)
 from .stored.cauchy_map import StoredMap
 
 STAGES = ("neighbours", "edges", "coordinates")

@@ -276,12 +276,12 @@ class PatchEigenmaps(PatchEmbedding):
         self.kernel_width_ = resolve_width(self.kernel_width, edges.length)
         weights, zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
-        matrix, degrees = laplacian(fill_in(self.affinity_))
+        matrix, degrees = laplacian(fill_in(self.affinity_), overwrite=True)
         walk = self.laplacian == "random_walk"
         xp = array_namespace(degrees)
         roots = xp.sqrt(degrees) if walk else xp.ones_like(degrees)
         if walk:
-            matrix = scale_both_sides(matrix, 1 / roots)
+            matrix = scale_both_sides(matrix, 1 / roots, overwrite=True)
         self.eigenvalues_, vectors = smallest_eigenpairs(
             matrix,
             self.n_components,

@@ -19,7 +19,6 @@ from ..backends.progress import note
 from ..backends.structure import check_structure
 from ..validation import check_samples
 from .encoding.reading import read_objects, table_kind
-from .parameters import is_precomputed
 from .table_encoder import TableEncoder
 
 
@@ -41,8 +40,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> Any:
     """
     if reset:
         vars(estimator).pop("encoder_", None)
-        is_matrix = hasattr(estimator, "dissimilarity") and is_precomputed(estimator)
-        if is_matrix or not has_mixed_columns(X):
+        if not has_mixed_columns(X):
             return check_samples(estimator, X, reset=True, **settings)
         encoder = TableEncoder()
         values = encoder._fit(X)
@@ -57,7 +55,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> Any:
         estimator.encoder_ = encoder
         note(encoder.describe())
     keeps_gaps = settings.get("ensure_all_finite") == "allow-nan"
-    numbers = encoder._numbers(values, np.nan if keeps_gaps else 0.0)
+    numbers = encoder._numbers(values, keeps_gaps=keeps_gaps)
     settings = {"dtype": np.float64, "order": "C", **settings, "copy": False}
     return check_array(numbers, estimator=estimator, input_name="X", **settings)
 

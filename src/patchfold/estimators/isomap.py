@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..backends.arrays import Array
-from ..backends.backend import backend_for
-from ..backends.memory import require_memory
+from ..backends.backend import backend_for, require_memory
 from ..graph.paths import by_samples, geodesics
 from ..graph.weights import edges_of
 from ..records import EdgeList, Links

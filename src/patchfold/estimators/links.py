@@ -13,8 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.arrays import Array
-from ..backends.backend import Backend, backend_for, on_any_device
-from ..backends.memory import BYTES_PER_EDGE, require_memory
+from ..backends.backend import (
+    BYTES_PER_EDGE,
+    Backend,
+    backend_for,
+    on_any_device,
+    require_memory,
+)
 from ..backends.threads import map_blocks
 from ..dissimilarity.patch_sizes import sizes_by_curvature, tangent_turning
 from ..dissimilarity.store import (
@@ -25,15 +30,15 @@ from ..dissimilarity.store import (
     defer_patches,
     hold_patches,
 )
-from ..dissimilarity.table import Dissimilarity, describe_patches, get_dissimilarity
+from ..dissimilarity.table import describe_patches, get_dissimilarity
 from ..graph.precomputed import MatrixLinks
 from ..neighbors.cell_search import Cells, near_each_other
 from ..neighbors.metric_search import MetricSearch
 from ..neighbors.radius import expected_count
 from ..neighbors.search import NeighborSearch, RadiusSearch
 from ..neighbors.sparse_metric import row_keys
-from ..patches.fitting import CentersOnly, PatchFitter, mean_variance
-from ..patches.space import find_span, is_wide
+from ..patches.fitting import CentersOnly, PatchFitter, is_wide, mean_variance
+from ..patches.space import find_span
 from ..patches.sparse_space import find_sparse_space, refuse_features
 from ..records import Links, Neighborhoods
 from ..validation import as_sparse_as
@@ -59,14 +64,9 @@ class PatchSettings:
     ridge: float
     label_rule: str | None
 
-    @property
-    def row(self) -> Dissimilarity:
-        """The row of the table of dissimilarities."""
-        return get_dissimilarity(self.dissimilarity)
-
     def for_patches(self, X: Array) -> dict[str, Any]:
         """Return the keywords of `fit_patches` for patches of training samples X."""
-        row = self.row
+        row = get_dissimilarity(self.dissimilarity)
         return {
             "include_center": self.include_center,
             "shrinkage": self.shrinkage if row.regularized else 0.0,
@@ -79,7 +79,8 @@ class PatchSettings:
 
     def spans_little(self, X: Array) -> bool:
         """Say whether patches may be seen in the space that the samples span."""
-        return self.row.isometric and self.covariance == "full" and is_wide(*X.shape)
+        fits = self.covariance == "full" and is_wide(*X.shape)
+        return fits and get_dissimilarity(self.dissimilarity).isometric
 
 
 def settings_of(estimator: Any) -> PatchSettings:
@@ -155,7 +156,7 @@ class SampleLinks:
 
     def link(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Links:
         """Compare the patches of new samples with those of their neighbours."""
-        alone = not self.backend.is_numpy or near.pointer is not None
+        alone = self.backend.device is not None or near.pointer is not None
         alone |= not isinstance(self.store, HeldPatches)
         # Without the centre a patch may be identical points: one warning for all.
         if X.shape[0] <= LINKED or alone or not self.settings.include_center:
@@ -180,7 +181,8 @@ class SampleLinks:
         if self.settings.adaptive_patches and self.patch_sizes is not None:
             inside = near.keep(self.patch_sizes[near.nearest[0]])
         patches = self.store.fitter.of_queries(X, inside, n_jobs)
-        described = describe_patches(self.settings.row, patches, n_jobs=n_jobs)
+        row = get_dissimilarity(self.settings.dissimilarity)
+        described = describe_patches(row, patches, n_jobs=n_jobs)
         if self.settings.label_rule is not None:
             near = near.first(QUERY_LINKS)
         values = self.store.link(described, *near.relation, n_jobs)
@@ -252,7 +254,7 @@ def link_samples(
     if has_twins is None:
         has_twins = near is None or bool((near.nearest[1] == 0).any())
     fitter: PatchFitter | CentersOnly = CentersOnly(X)
-    sizes, row = None, settings.row
+    sizes, row = None, get_dissimilarity(settings.dissimilarity)
     if row.needs_gaussians:
         if near is None:
             raise ValueError(
@@ -260,15 +262,17 @@ def link_samples(
                 f"neighbours: set n_neighbors, or dissimilarity='euclidean' instead of "
                 f"{settings.dissimilarity!r}."
             )
-        near, sizes = _choose_patches(X, near, settings, search, n_jobs)
-        keywords, largest = settings.for_patches(X), int(near.counts.max())
+        if search.radius is not None or settings.adaptive_patches:
+            near = _choose_patches(X, near, settings, search, n_jobs)
+        sizes = near.counts
+        keywords, largest = settings.for_patches(X), int(sizes.max())
         fitter = PatchFitter(X, largest, keywords)
         # Not with identical samples: rounding would part them.
         wide = settings.spans_little(X) and (not has_twins or sp.issparse(X))
         if sp.issparse(X) and is_wide(*X.shape) and not wide:
             refuse_features(
                 f"covariance={settings.covariance!r}"
-                if settings.row.isometric
+                if row.isometric
                 else f"dissimilarity={settings.dissimilarity!r}"
             )
         if wide:
@@ -280,9 +284,8 @@ def link_samples(
     if isinstance(search, MetricSearch) and isinstance(fitter, CentersOnly):
         store = MeasuredSamples(search, fitter)
     elif held:
-        order = None
-        if search.cells is not None:
-            order = near_each_other(search.cells, np.arange(X.shape[0]))
+        cells, rows = search.cells, np.arange(X.shape[0])
+        order = None if cells is None else near_each_other(cells, rows)
         store = hold_patches(settings.dissimilarity, fitter, near, order, n_jobs)
     else:
         store = defer_patches(settings.dissimilarity, fitter, near)
@@ -295,13 +298,13 @@ def _choose_patches(
     settings: PatchSettings,
     search: NeighborSearch,
     n_jobs: int | None,
-) -> tuple[Neighborhoods, Array]:
-    """Choose the neighbours in the patch of every sample, and count them."""
+) -> Neighborhoods:
+    """Choose the neighbours in the patch of every sample."""
     if isinstance(search, RadiusSearch | MetricSearch) and search.radius is not None:
         near = search.complete(near, X, n_jobs)
         require_room(X, settings, None, search.radius, counts=near.counts)
     if not settings.adaptive_patches:
-        return near, near.counts
+        return near
     curvature = tangent_turning(
         find_sparse_space(X).samples if sp.issparse(X) else X,
         near,
@@ -309,8 +312,7 @@ def _choose_patches(
         n_directions=settings.n_directions,
         n_jobs=n_jobs,
     )
-    sizes = sizes_by_curvature(curvature, near.counts)
-    return near.keep(sizes), sizes
+    return near.keep(sizes_by_curvature(curvature, near.counts))
 
 
 def require_room(
@@ -327,7 +329,7 @@ def require_room(
     Within a radius, sizes are estimated until they are known: `counts`. Patches that
     are not `held` need no room.
     """
-    (n, m), row = X.shape, settings.row
+    (n, m), row = X.shape, get_dissimilarity(settings.dissimilarity)
     size = largest = n_neighbors or n - 1
     if counts is not None:
         size, largest = int(counts.mean()), int(counts.max())

@@ -6,7 +6,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from ..patches.space import is_wide
+from ..patches.fitting import is_wide
 from ..solvers.field.source import Settings
 from .map_start import check_components
 from .parameters import (

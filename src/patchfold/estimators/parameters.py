@@ -1,27 +1,35 @@
-"""The rules of the parameters that all estimators share, one by one and together."""
+"""What a fit is given: parameters, one by one and together, samples and labels.
+
+The rules of the parameters that all estimators share are here.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import scipy.sparse as sp
+
+from ..backends.arrays import Array
+from ..backends.backend import NUMPY
 from ..dissimilarity.table import DISSIMILARITIES, get_dissimilarity
 from ..exceptions import MetricWarning, warn
-from ..graph.labels import LABEL_RULES
-from ..neighbors.metric import (
-    METRICS,
-    PRECOMPUTED,
-    Metric,
-    is_euclidean,
-    resolve_metric,
-)
+from ..graph.labels import LABEL_RULES, encode_labels, refuse_precomputed
+from ..graph.precomputed import check_dissimilarities
+from ..neighbors.metric import METRICS, PRECOMPUTED, Metric, resolve_metric
 from ..patches.covariance import COVARIANCE_RULES
 from ..validation import (
+    N_JOBS,
     Float,
     Fraction,
     Having,
     Integer,
-    ThreadCount,
+    check_magnitude,
+    check_parameters,
+    check_samples,
+    without_zeros,
 )
+from .frames import check_table
 
 METRIC_RULES: dict[str, Any] = {
     "metric": (
@@ -53,7 +61,7 @@ COMMON_RULES: dict[str, Any] = {
         Having(("fit_transform", "transform", "get_params"), "a KNN transformer"),
     ),
     "eigen_solver": ("auto", "dense", "arpack"),
-    "n_jobs": ThreadCount(),
+    "n_jobs": N_JOBS,
     "verbose": (bool, Having(("__call__",), "a callable")),
     "random_state": (
         Integer(0),
@@ -65,13 +73,19 @@ COMMON_RULES: dict[str, Any] = {
 
 def is_precomputed(estimator: Any) -> bool:
     """Say whether an estimator is given dissimilarities in place of samples."""
-    given = estimator.dissimilarity, estimator.metric
-    return any(isinstance(name, str) and name == PRECOMPUTED for name in given)
+    dissimilarity, metric = estimator.dissimilarity, estimator.metric
+    by_matrix = isinstance(dissimilarity, str) and dissimilarity == PRECOMPUTED
+    return by_matrix or (isinstance(metric, str) and metric == PRECOMPUTED)
 
 
 def has_euclidean_metric(estimator: Any) -> bool:
     """Say whether samples are compared by the Euclidean distance."""
-    return is_euclidean(estimator.metric, estimator.p, estimator.metric_params)
+    metric, params = estimator.metric, estimator.metric_params or {}
+    if not isinstance(metric, str):
+        return False
+    if metric == "minkowski":
+        return params.keys() <= {"p"} and params.get("p", estimator.p) == 2
+    return metric in ("euclidean", "l2") and not params
 
 
 def metric_of(estimator: Any, X: Any) -> Metric | None:
@@ -82,7 +96,6 @@ def metric_of(estimator: Any, X: Any) -> Metric | None:
 def check_metric(estimator: Any) -> None:
     """Raise ValueError for a metric that does not go with the dissimilarity."""
     metric, dissimilarity = estimator.metric, estimator.dissimilarity
-    shown = getattr(metric, "__name__", repr(metric))
     if isinstance(metric, str) and metric == PRECOMPUTED:
         if dissimilarity not in ("euclidean", PRECOMPUTED):
             raise ValueError(
@@ -91,6 +104,7 @@ def check_metric(estimator: Any) -> None:
                 "'euclidean' to take the distances as they are."
             )
     elif is_precomputed(estimator) and not has_euclidean_metric(estimator):
+        shown = getattr(metric, "__name__", repr(metric))
         raise ValueError(
             f"metric={shown} measures samples, and dissimilarity='precomputed' has "
             "none: leave metric out."
@@ -137,3 +151,61 @@ def check_neighborhoods(estimator: Any, *, all_pairs: bool = False) -> None:
             f"{radius!r} asks for all within reach: set neighbors_algorithm='exact', "
             "or n_neighbors instead of radius."
         )
+
+
+class CheckedInput(NamedTuple):
+    """What `fit` was given, checked.
+
+    Attributes
+    ----------
+    X : array, tensor or sparse array
+        Samples or dissimilarities, a copy.
+    classes : int array (n,) or None
+        Labels as numbers, where a label rule uses them.
+    """
+
+    X: Any
+    classes: Array | None
+
+
+def check_input(estimator: Any, X: Any, y: Any) -> CheckedInput:
+    """Check the parameters of an estimator, the samples and the labels of a fit."""
+    check_parameters(estimator)
+    check_neighborhoods(estimator, all_pairs=estimator._can_take_all_pairs)
+    check_metric(estimator)
+    X = check_source(estimator, X, reset=True)
+    n = X.shape[0]
+    if estimator.n_components >= n:
+        raise ValueError(
+            f"n_components={estimator.n_components} must be less than the number of "
+            f"samples, n_samples={n}. Lower it, or pass more samples."
+        )
+    classes = None
+    if estimator.label_rule is not None:
+        if is_precomputed(estimator):
+            refuse_precomputed(estimator.label_rule)
+        classes = encode_labels(y, n, type(estimator).__name__)
+    return CheckedInput(X, classes)
+
+
+def check_source(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Check samples or dissimilarities, of a fit (`reset`) or of new samples."""
+    is_matrix = is_precomputed(estimator)
+    may_have_words = "encoder_" in vars(estimator)  # a data frame in `fit` had some
+    if reset:
+        vars(estimator).pop("encoder_", None)
+        may_have_words = not (is_matrix or isinstance(X, np.ndarray))
+    check = check_table if may_have_words else check_samples
+    X = check(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr",
+        copy=reset,  # the model must not change when its user's array does
+        ensure_min_samples=2 if reset else 1,
+    )
+    if is_matrix:
+        check_dissimilarities(NUMPY.bring(X), square=reset)
+        return X
+    check_magnitude(X, spread=reset)
+    return without_zeros(X) if sp.issparse(X) else X

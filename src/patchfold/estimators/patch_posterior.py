@@ -245,14 +245,14 @@ default="auto"
         self.score_weights_ = self._model.stack.weights
         self.posterior_ = np.empty((X.shape[0], self.classes_.size))
         self.embedding_ = np.empty((X.shape[0], self.n_components))
-        heard = self._model.left_out()
-        blended = blend_labels(heard.posterior, codes[labelled], self.label_blend)
-        self.posterior_[labelled] = heard.posterior
-        self.embedding_[labelled] = self._model.place(blended, heard.best)
+        posterior, best = self._model.weigh_left_out()
+        blended = blend_labels(posterior, codes[labelled], self.label_blend)
+        self.posterior_[labelled] = posterior
+        self.embedding_[labelled] = self._model.place(blended, best)
         if not labelled.all():
-            heard = self._model.of(X[~labelled], backend)
-            self.posterior_[~labelled] = heard.posterior
-            self.embedding_[~labelled] = self._model.place(heard.posterior, heard.best)
+            posterior, best = self._model.weigh(X[~labelled], backend)
+            self.posterior_[~labelled] = posterior
+            self.embedding_[~labelled] = self._model.place(posterior, best)
         for name in ("embedding_", "posterior_", "anchors_", "score_weights_"):
             setattr(self, name, backend.give_back(getattr(self, name)))
         self._n_features_out = self.n_components
@@ -295,8 +295,7 @@ default="auto"
             embedding = NUMPY.bring(self.embedding_)
             placed[known] = self._rows.mean(embedding)[group[known]]
         if not known.all():
-            heard = self._model.of(X[~known], backend)
-            placed[~known] = self._model.place(heard.posterior, heard.best)
+            placed[~known] = self._model.place(*self._model.weigh(X[~known], backend))
         check_placed(placed)
         return backend.give_back(placed)
 
@@ -314,7 +313,7 @@ default="auto"
             In the order of `classes_`.
         """
         backend, X = backend_for(X), self._check_queries(X)
-        return backend.give_back(self._model.of(X, backend).posterior)
+        return backend.give_back(self._model.weigh(X, backend)[0])
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likeliest class of samples.

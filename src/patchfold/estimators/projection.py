@@ -19,7 +19,7 @@ from ..solvers.projection import Projection, locality_projection
 from ..validation import Float, Having
 from .base import PatchEmbedding, check_placed
 from .links import Fitted, Solution
-from .source import check_source
+from .parameters import check_source
 from .stored.embedding import SEARCH_RULES
 from .stored.rules import (
     Count,

@@ -10,21 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import scipy.sparse as sp
+
 from ..backends.arrays import Array
 from ..backends.backend import NUMPY, backend_for, on_any_device
-from ..backends.distances import squared_distances
+from ..backends.native.neighbors import squared_distances
 from ..backends.threads import begin_stage
 from ..dissimilarity.store import PatchesOnDemand
-from ..graph.labels import (
-    apply_label_rule,
-    encode_labels,
-    get_label_rule,
-    refuse_precomputed,
-    remove_edges_between,
-)
+from ..graph.labels import apply_label_rule, get_label_rule, remove_edges_between
 from ..graph.precomputed import (
     MatrixLinks,
-    check_dissimilarities,
     edges_along,
     edges_from_matrix,
     keep_nearest,
@@ -32,10 +27,8 @@ from ..graph.precomputed import (
 from ..graph.weights import complete_graph, pairs_from_directed
 from ..neighbors.metric_search import MetricSearch
 from ..neighbors.search import NeighborSearch, open_search
-from ..patches.space import is_wide
+from ..patches.fitting import is_wide
 from ..records import EdgeList, EdgeValues, Neighborhoods, Pairs
-from ..validation import check_magnitude, check_parameters, without_zeros
-from .frames import check_table
 from .links import (
     PatchSettings,
     SampleLinks,
@@ -45,8 +38,7 @@ from .links import (
 )
 from .parameters import (
     PRECOMPUTED,
-    check_metric,
-    check_neighborhoods,
+    CheckedInput,
     has_euclidean_metric,
     is_precomputed,
     metric_of,
@@ -217,59 +209,6 @@ class MatrixSource:
 Source = SampleSource | MatrixSource
 
 
-class CheckedInput(NamedTuple):
-    """What `fit` was given, checked.
-
-    Attributes
-    ----------
-    X : array, tensor or sparse array
-        Samples or dissimilarities, a copy.
-    classes : int array (n,) or None
-        Labels as numbers, where a label rule uses them.
-    """
-
-    X: Any
-    classes: Array | None
-
-
-def check_input(estimator: Any, X: Any, y: Any) -> CheckedInput:
-    """Check the parameters of an estimator, the samples and the labels of a fit."""
-    check_parameters(estimator)
-    check_neighborhoods(estimator, all_pairs=estimator._can_take_all_pairs)
-    check_metric(estimator)
-    X = check_source(estimator, X, reset=True)
-    n = X.shape[0]
-    if estimator.n_components >= n:
-        raise ValueError(
-            f"n_components={estimator.n_components} must be less than the number of "
-            f"samples, n_samples={n}. Lower it, or pass more samples."
-        )
-    classes = None
-    if estimator.label_rule is not None:
-        if is_precomputed(estimator):
-            refuse_precomputed(estimator.label_rule)
-        classes = encode_labels(y, n, type(estimator).__name__)
-    return CheckedInput(X, classes)
-
-
-def check_source(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Check samples or dissimilarities, of a fit (`reset`) or of new samples."""
-    precomputed = is_precomputed(estimator)
-    X = check_table(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr",
-        copy=reset,  # the model must not change when its user's array does
-        ensure_min_samples=2 if reset else 1,
-    )
-    if precomputed:
-        check_dissimilarities(NUMPY.bring(X), square=reset)
-        return X
-    check_magnitude(X, spread=reset)
-    return without_zeros(X)
-
-
 def open_source(
     estimator: Any,
     data: CheckedInput,
@@ -286,7 +225,7 @@ def open_source(
     estimator : PatchEmbedding
         Its parameters say what.
     data : CheckedInput
-        From `check_input`.
+        From `check_input` of `parameters.py`.
     n_neighbors : int or None
         How many neighbours, as a number.
     search, found, compare
@@ -294,20 +233,24 @@ def open_source(
     """
     X, classes = data
     settings, n_jobs = settings_of(estimator), estimator.n_jobs
-    euclidean = has_euclidean_metric(estimator)
-    if _needs_numpy(X, settings, n_neighbors) or not euclidean:
-        X = NUMPY.bring(X)
+    euclidean, backend = has_euclidean_metric(estimator), backend_for(X)
+    here = backend.device is None
+    if not here and (not euclidean or _needs_numpy(X, settings, n_neighbors)):
+        X, backend = NUMPY.bring(X), NUMPY
     if is_precomputed(estimator):
         near = estimator.metric == PRECOMPUTED
         return MatrixSource(X, n_neighbors, estimator.radius, near)
-    metric = metric_of(estimator, X)
+    is_plain = euclidean and not sp.issparse(X)
+    metric = None if is_plain else metric_of(estimator, X)
     require_room(X, settings, n_neighbors, estimator.radius, held=compare is None)
     begin_stage("neighbours", STAGES)
     if search is None:
-        warn_of_metric(estimator)
+        if not euclidean:
+            warn_of_metric(estimator)
         algorithm, radius = estimator.neighbors_algorithm, estimator.radius
         search = open_search(algorithm, X, n_neighbors, radius, n_jobs, metric)
-    classes = backend_for(X).bring(classes)
+    if classes is not None:
+        classes = backend.bring(classes)
     return SampleSource(X, classes, settings, search, n_jobs, found, compare)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import check_array
 
@@ -19,8 +20,8 @@ from ..neighbors.choice import resolve_n_neighbors
 from ..neighbors.search import open_search
 from ..validation import check_magnitude, without_zeros
 from .frames import as_numbers
-from .parameters import is_precomputed, metric_of
-from .source import CheckedInput, check_input, open_source
+from .parameters import CheckedInput, check_input, is_precomputed, metric_of
+from .source import open_source
 
 Model = TypeVar("Model", bound=Any)
 
@@ -82,7 +83,8 @@ def fit_sweep(
         as_numbers(X), accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
     )
     check_magnitude(samples)
-    samples = without_zeros(samples)
+    if sp.issparse(samples):
+        samples = without_zeros(samples)
     n = samples.shape[0]
     counts = sorted({min(resolve_n_neighbors(size, n), n - 1) for size in sizes})
     n_jobs = estimator.n_jobs

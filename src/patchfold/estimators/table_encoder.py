@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,41 +11,14 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..exceptions import UnknownCategoryWarning, warn
-from ..validation import check_parameters
+from ..validation import N_JOBS, check_parameters
 from .encoding.gower import gower_distances, scale_to_range
-from .encoding.layout import Learned, Unknown, decode, encode, learn
+from .encoding.layout import Learned, Unknown, check_sizes, decode, encode, tell
+from .encoding.learning import learn
 from .encoding.reading import read_columns, table_kind
 from .encoding.returning import make_table
-from .parameters import COMMON_RULES
+from .encoding.wishes import Levels, LevelsRule, Wishes
 from .stored.table_encoder import StoredEncoder
-
-
-@dataclass(frozen=True)
-class Orders:
-    """A mapping of column names or positions to their levels in order."""
-
-    def accepts(self, value: Any) -> bool:
-        """Say whether the value is acceptable."""
-        return isinstance(value, Mapping) and all(
-            isinstance(name, (str, int)) and _is_order(levels)
-            for name, levels in value.items()
-        )
-
-    def __str__(self) -> str:
-        return (
-            "a mapping of column names to lists of all their categories, in order, "
-            "none twice"
-        )
-
-
-def _is_order(levels: Any) -> bool:
-    plain = (str, int, float, bool)
-    return (
-        isinstance(levels, (list, tuple))
-        and len(levels) > 0
-        and all(type(level) in plain and level == level for level in levels)
-        and len(set(levels)) == len(levels)
-    )
 
 
 class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
@@ -80,6 +52,17 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
         All categories of a column in their order, by its name, or by its position in
         an array. Columns that are declared as ordered by pandas or Arrow need no
         entry; Polars does not tell the two kinds apart.
+    categories : mapping of str to list, default=None
+        All categories of a column, by its name or position. It is taken for a category
+        whatever it holds, numbers as well, and however many levels it has.
+    scale : bool, default=True
+        Whether columns count alike. Without, numbers are as they are, ordered
+        categories ranks, and categories a column of 0 and 1 for each level. Only with
+        Euclidean distance.
+    impute : {"median"} or None, default=None
+        "median" fills a gap before anything else is learned: with the median of
+        numbers and dates, with the most frequent category. None leaves it at the mean.
+        Only with Euclidean distance.
     add_indicator : bool, default=False
         Whether a column that has gaps in `fit` gets a column more, which counts as a
         boolean: missing or not. Only with Euclidean distance.
@@ -91,6 +74,8 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
     kinds_ : tuple of str
         Kind of every column: "number", "boolean", "date", "duration", "category",
         "ordered", or "empty" where no cell has a value.
+    categories_ : tuple of tuple
+        Categories of every column; none where it holds something else.
     n_features_in_, feature_names_in_ : int, array (n_features_in_,)
         Columns seen in `fit`, and their names where X had string names.
 
@@ -139,23 +124,38 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "distance": ("euclidean", "gower"),
-        "ordered": (Orders(), None),
+        "ordered": (LevelsRule(), None),
+        "categories": (LevelsRule(), None),
+        "scale": bool,
+        "impute": ("median", None),
         "add_indicator": bool,
-        "n_jobs": COMMON_RULES["n_jobs"],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
         self,
         *,
         distance: str = "euclidean",
-        ordered: Mapping[Any, Sequence[Any]] | None = None,
+        ordered: Levels | None = None,
+        categories: Levels | None = None,
+        scale: bool = True,
+        impute: str | None = None,
         add_indicator: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.distance = distance
         self.ordered = ordered
+        self.categories = categories
+        self.scale = scale
+        self.impute = impute
         self.add_indicator = add_indicator
         self.n_jobs = n_jobs
+
+    @property
+    def categories_(self) -> tuple[tuple[Any, ...], ...]:
+        """Categories of every column; none where it holds something else."""
+        check_is_fitted(self)
+        return tuple(column.levels for column in self._columns)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn kinds, means, scales and categories of the columns.
@@ -236,7 +236,8 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
             place += column.width
         for j, marked in enumerate(self._marked):
             column = self._columns[marked]
-            is_gap = X[:, place + j] * _spread(column) + column.missing > 0.5
+            spread, shift = self._mark(column)
+            is_gap = X[:, place + j] * spread + shift > 0.5
             values[marked][is_gap] = np.nan
         return make_table(self._table, self._names(), self._columns, values)
 
@@ -272,7 +273,7 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
         pairs = list(zip(self._columns, names, strict=True))
         out = [word for column, name in pairs for word in column.names_out(name)]
         if self.add_indicator:
-            out += [f"{name}_missing" for column, name in pairs if _has_gaps(column)]
+            out += [f"{name}_missing" for column, name in pairs if column.has_gaps]
         return np.array(out, dtype=object)
 
     def describe(self) -> str:
@@ -284,28 +285,44 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
             Counts of columns by kind, and the number of columns they become.
         """
         check_is_fitted(self)
-        counts = {kind: self.kinds_.count(kind) for kind in dict.fromkeys(self.kinds_)}
-        parts = [f"{count} {_named(kind, count)}" for kind, count in counts.items()]
-        gaps = sum(_has_gaps(column) for column in self._columns)
-        missing = f"; gaps in {gaps} of them are at the mean" if gaps else ""
-        return f"{', '.join(parts)} encoded as {self._width} numbers{missing}"
+        return tell(self._columns, self._width, self.impute is not None)
 
     def _fit(self, X: Any) -> list[np.ndarray]:
         check_parameters(self)
-        if self.add_indicator and self.distance == "gower":
-            raise ValueError(
-                "add_indicator=True is for Euclidean distance: Gower's leaves gaps "
-                "out. Set add_indicator=False."
-            )
-        columns = read_columns(X)
+        self._check_distance()
+        wishes = Wishes(
+            self.ordered, self.categories, not self.scale, self.impute is not None
+        )
+        columns = read_columns(X, wishes.declared)
         self._check_table(X, reset=True)
-        self._columns, values = learn(columns, self.ordered)
+        self._columns, values = learn(columns, wishes)
         self._table = table_kind(X) or "array"
         self._set_kinds()
         self.__dict__.pop("_rows", None)
         if self.distance == "gower":
             self._rows = scale_to_range(self._columns, values)
         return values
+
+    @classmethod
+    def _of(cls, columns: Sequence[Learned]) -> Self:
+        """Return a fitted encoder of what is known of the columns of a data frame."""
+        made = cls()
+        made._columns, made._table = tuple(columns), "pandas"
+        made.n_features_in_ = len(made._columns)
+        made.feature_names_in_ = np.array([c.name for c in columns], dtype=object)
+        made._set_kinds()
+        return made
+
+    def _check_distance(self) -> None:
+        """Refuse what has no meaning for Gower's distance."""
+        usual = {"scale": True, "impute": None, "add_indicator": False}
+        for name, value in usual.items():
+            given = getattr(self, name)
+            if self.distance == "gower" and given != value:
+                raise ValueError(
+                    f"{name}={given!r} is for Euclidean distance: Gower's takes "
+                    f"ranges, and leaves gaps out. Set {name}={value!r}."
+                )
 
     def _check_table(self, X: Any, *, reset: bool) -> None:
         """Check number and names of columns, as scikit-learn does."""
@@ -327,30 +344,40 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
         """Read new rows; count what `fit` did not see."""
         self._check_table(X, reset=False)
         unknown = Unknown()
-        pairs = zip(self._columns, read_columns(X), strict=True)
+        declared = {j for j, column in enumerate(self._columns) if column.levels}
+        pairs = zip(self._columns, read_columns(X, declared), strict=True)
         values = [known.read(column, unknown) for known, column in pairs]
+        check_sizes(self._columns, values)
         if unknown.counts:
             warn(unknown.words(), UnknownCategoryWarning)
         return values
 
-    def _numbers(self, values: list[np.ndarray], gap: float = 0.0) -> np.ndarray:
+    def _numbers(
+        self, values: list[np.ndarray], *, keeps_gaps: bool = False
+    ) -> np.ndarray:
         if self.distance == "gower":
             rows = scale_to_range(self._columns, values)
             is_category = np.array([kind == "category" for kind in self.kinds_])
             return gower_distances(rows, self._rows, is_category, self.n_jobs)
-        numbers = encode(self._columns, values, gap)
+        numbers = encode(self._columns, values, keeps_gaps=keeps_gaps)
         marks = []
         for place in self._marked:
-            column, gaps = self._columns[place], np.isnan(values[place])
-            marks.append((gaps - column.missing) / _spread(column))
+            spread, shift = self._mark(self._columns[place])
+            marks.append((np.isnan(values[place]) - shift) / spread)
         return np.column_stack([numbers, *marks]) if marks else numbers
+
+    def _mark(self, column: Learned) -> tuple[float, float]:
+        """Return what divides the indicator of a column, and what is subtracted."""
+        if not self.scale:
+            return 1.0, 0.0
+        return float(np.sqrt(column.missing * (1 - column.missing))), column.missing
 
     @property
     def _marked(self) -> list[int]:
         """Positions of columns with an indicator."""
         if not self.add_indicator:
             return []
-        return [j for j, column in enumerate(self._columns) if _has_gaps(column)]
+        return [j for j, column in enumerate(self._columns) if column.has_gaps]
 
     @property
     def _width(self) -> int:
@@ -370,20 +397,3 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _has_gaps(column: Learned) -> bool:
-    """Say whether some, not all, cells of a column were missing in `fit`."""
-    return 0 < column.missing < 1
-
-
-def _spread(column: Learned) -> float:
-    """Return the standard deviation of the indicator of gaps."""
-    return float(np.sqrt(column.missing * (1 - column.missing)))
-
-
-def _named(kind: str, count: int) -> str:
-    word = {"ordered": "ordered category", "empty": "empty column"}.get(kind, kind)
-    if count == 1:
-        return word
-    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"

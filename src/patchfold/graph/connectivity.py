@@ -13,9 +13,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.backend import NUMPY, backend_for, on_any_device
+from ..backends.backend import NUMPY, backend_for, on_any_device, require_memory
 from ..backends.distances import Entries, Products
-from ..backends.memory import require_memory
 from ..backends.threads import map_blocks
 from ..exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from ..neighbors.metric_search import MetricSearch

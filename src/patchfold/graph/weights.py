@@ -168,8 +168,10 @@ def fill_in(matrix: Any) -> Any:
 
 
 @on_any_device
-def scale_both_sides(matrix: Any, factors: Array) -> Any:
+def scale_both_sides(matrix: Any, factors: Array, *, overwrite: bool = False) -> Any:
     """Return D M D for a diagonal D: a matrix of the same entries, scaled.
+
+    `overwrite` lets a dense matrix be scaled where it is.
 
     Examples
     --------
@@ -179,7 +181,8 @@ def scale_both_sides(matrix: Any, factors: Array) -> Any:
            [ 20., 100.]])
     """
     if isinstance(matrix, np.ndarray):
-        scaled = matrix * factors[:, None]
+        scaled = matrix if overwrite else matrix.copy()
+        scaled *= factors[:, None]
         scaled *= factors
         return scaled
     data = matrix.data * np.repeat(factors, np.diff(matrix.indptr))
@@ -188,11 +191,15 @@ def scale_both_sides(matrix: Any, factors: Array) -> Any:
 
 
 @on_any_device
-def laplacian(weights: Any) -> tuple[Any, Array]:
-    """Return L = D - W and the degrees, of a sparse or dense matrix W."""
+def laplacian(weights: Any, *, overwrite: bool = False) -> tuple[Any, Array]:
+    """Return L = D - W and the degrees, of a sparse or dense matrix W.
+
+    `overwrite` lets a dense one take the place of W.
+    """
     degrees = np.asarray(weights.sum(axis=1)).ravel()
     if isinstance(weights, np.ndarray):
-        matrix = -weights
-        np.fill_diagonal(matrix, degrees - weights.diagonal())
+        own = weights.diagonal().copy()
+        matrix = np.negative(weights, out=weights if overwrite else None)
+        np.fill_diagonal(matrix, degrees - own)
         return matrix, degrees
     return (sp.diags_array(degrees) - weights).tocsr(), degrees

@@ -206,12 +206,27 @@ def _ranks(X: np.ndarray, samples: np.ndarray) -> np.ndarray:
     step = max(1, BLOCK_SIZE // (n * k))
     for rows in (index[start : start + step] for start in range(0, n, step)):
         squared = cdist(X[rows], X, "sqeuclidean")
-        listed = np.take_along_axis(squared, samples[rows], axis=1)[:, :, None]
-        farther = listed - squared[:, None]
-        tie = np.abs(farther) <= TIE_TOLERANCE * listed
-        before = np.where(tie, index < samples[rows][:, :, None], farther > 0)
-        before[index[: len(rows)], :, rows] = False
-        rank[rows] = 1 + before.sum(axis=2)
+        for column, listed in enumerate(samples[rows].T):
+            rank[rows, column] = _rank_in_rows(squared, rows, listed)
+    return rank
+
+
+def _rank_in_rows(
+    squared: np.ndarray, rows: np.ndarray, listed: np.ndarray
+) -> np.ndarray:
+    """Return the rank of one listed sample in each row of squared distances."""
+    index, place = np.arange(squared.shape[1]), np.arange(len(rows))
+    own = squared[place, listed]
+    margin = TIE_TOLERANCE * own
+    farther = own[:, None] - squared
+    nearer = np.count_nonzero(farther > margin[:, None], axis=1)
+    near = np.count_nonzero(farther >= -margin[:, None], axis=1)
+    # The row's own sample is nearer, and the listed one ties with itself.
+    rank = nearer + (farther[place, rows] <= margin)
+    tied = np.flatnonzero(near - nearer > 1)
+    tie = np.abs(farther[tied]) <= margin[tied, None]
+    tie[np.arange(len(tied)), rows[tied]] = False
+    rank[tied] += np.count_nonzero(tie & (index < listed[tied, None]), axis=1)
     return rank
 
 

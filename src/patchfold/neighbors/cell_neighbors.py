@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..backends.distances import first_of_each_row, squared_distances_to
+from ..backends.native.neighbors import first_of_each_row, squared_distances_to
 from ..records import Neighborhoods
+from .all_pairs import MANY
 from .cell_search import Candidates, Cells, search_near
-from .exact import MANY, SPARE, search_all
+from .exact import SPARE, search_all
 
 MORE_CELLS = 4
 """Multiple of the cells that a row in doubt looks into ..."""

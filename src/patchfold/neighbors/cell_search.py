@@ -20,7 +20,7 @@ import numpy as np
 
 from ..backends.native.neighbors import GROUP, Groups, NearCells, search_cells
 from ..backends.threads import map_blocks
-from .comparing import ROUNDING
+from .exact import ROUNDING
 from .kmeans import nearest_center
 
 CHUNK = 1024

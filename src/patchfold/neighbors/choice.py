@@ -12,6 +12,7 @@ Conventions, stated here only:
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -21,7 +22,8 @@ from sklearn.base import clone
 
 from ..backends.arrays import Array
 from ..backends.backend import on_any_device
-from ..backends.distances import first_of_each_row, in_rows, squared_distances
+from ..backends.distances import in_rows
+from ..backends.native.neighbors import first_of_each_row, squared_distances
 from ..exceptions import NeighborCountWarning, warn
 from ..records import Neighborhoods
 from .cell_building import build_cells
@@ -98,6 +100,48 @@ def choose_search(
     return None
 
 
+@dataclass(frozen=True)
+class NearestSearch:
+    """The K nearest of every sample.
+
+    Attributes
+    ----------
+    n_neighbors : int or None
+        K; None is all other samples, which need no search.
+    index : Cells, KNN transformer, "tiles" or None
+        What `choose_search` made ready; None is the exact search.
+    cells_for : int or None
+        For how many neighbours the cells were built, where there are any: with it they
+        can be built again from the samples.
+    """
+
+    n_neighbors: int | None
+    index: Any = None
+    cells_for: int | None = None
+    radius = None
+
+    def resized(self, n_neighbors: int) -> NearestSearch:
+        """Return the same search for fewer neighbours."""
+        return replace(self, n_neighbors=n_neighbors)
+
+    def of_training(self, X: Array, n_jobs: int | None) -> Neighborhoods | None:
+        """Find the neighbours of every sample among the others; None if all are."""
+        if self.n_neighbors is None:
+            return None
+        return Neighborhoods(*nearest_others(X, self.n_neighbors, self.index, n_jobs))
+
+    def of_queries(self, queries: Array, X: Array, n_jobs: int | None) -> Neighborhoods:
+        """Find the samples near new ones."""
+        count = self.n_neighbors or X.shape[0]
+        found = nearest_samples(queries, X, count, self.index, None, n_jobs)
+        return Neighborhoods(*found)
+
+    @property
+    def cells(self) -> Cells | None:
+        """Cells of samples near each other, of an approximate search."""
+        return self.index if isinstance(self.index, Cells) else None
+
+
 def find_neighbors(
     X: Array,
     n_neighbors: int,
@@ -143,7 +187,10 @@ def nearest_others(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return indices and distances (n, K) of the nearest other samples."""
     own = np.arange(X.shape[0])
-    if search is None or isinstance(search, Cells):
+    if search is None:
+        found = search_all(X, X, n_neighbors, own=own, n_jobs=n_jobs)
+        return found.indices, found.distances
+    if isinstance(search, Cells):
         return nearest_samples(X, X, n_neighbors, search, own, n_jobs)
     if search.get_params().get("n_neighbors", n_neighbors) < n_neighbors:
         search.set_params(n_neighbors=n_neighbors)

@@ -1,41 +1,35 @@
-"""Queries and samples -> the nearest of all samples, by comparing with every one."""
+"""Queries and samples -> the nearest of all samples, exactly.
+
+Candidates are compared in single precision, and the few that matter exactly. Tables of
+many ties, and small ones, go their own ways.
+"""
 
 from __future__ import annotations
 
-import os
-import threading
-from dataclasses import dataclass, replace
-from typing import Any
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
-from ..backends.distances import (
-    TIE_BITS,
-    Products,
+from ..backends.native.loops import loops
+from ..backends.native.neighbors import (
+    Groups,
     first_of_each_row,
-    in_rows,
-    nearest_first,
+    group_samples,
+    search_cells,
     squared_distances_to,
 )
-from ..backends.native.loops import is_compiled
-from ..backends.native.neighbors import all_squared_gaps
 from ..backends.threads import map_blocks
 from ..records import Neighborhoods
-from .comparing import Finder, are_small_integers, by_loops, compare_all, group_in_order
-from .distinct import DistinctRows, expand_neighbors, find_distinct, without_selves
+from .all_pairs import BEYOND_TIES, MANY, Finder, among_all, by_products
+from .distinct import expand_neighbors, without_selves
 
 FEW = 1000
 """Up to this many samples all pairs are compared by plain matrix products ..."""
 
 FEW_LOOPS = 300
 """... or up to this many where loops are compiled."""
-
-MANY = 8
-"""With more than one in this many samples as neighbours, all distances are sorted."""
-
-QUERIES = 4096
-"""Queries in one call of scikit-learn."""
 
 FEATURES = 100
 """Up to this many features, loops in single precision are faster than products."""
@@ -55,40 +49,26 @@ MOSTLY = 0.75
 TIED = 64
 """... or if this many queries are left open by ties."""
 
-_one_at_a_time = threading.Lock()
-"""scikit-learn sets BLAS to one thread and back. Two searches at once would leave it at
-one thread."""
+STEP = 512
+"""Queries in one block, at least."""
 
+WORTH = 4_000_000
+"""Distances that are worth a thread."""
 
-@dataclass(frozen=True)
-class _Wanted:
-    """The parameters of `search_all`."""
+CELL = 512
+"""Samples that are compared with a few queries while they stay in cache."""
 
-    queries: np.ndarray
-    X: np.ndarray
-    n_neighbors: int
-    own: np.ndarray | None
-    n_jobs: int | None
+ROUNDING = 2.0**-24
+"""Largest relative error of a number in single precision."""
 
-    @property
-    def n_listed(self) -> int:
-        """Return K, and one more where a query may find itself."""
-        return self.n_neighbors + int(self.own is not None)
+FAR = 1000.0
+"""Samples are far if they are this many times as far from the mean as the median."""
 
-    def of(self, rows: np.ndarray) -> _Wanted:
-        """Return the same for some of the queries."""
-        own = None if self.own is None else self.own[rows]
-        return replace(self, queries=self.queries[rows], own=own)
+FEW_FAR = 128
+"""Up to this many far samples are compared with every query."""
 
-
-def _renew_lock() -> None:
-    """Replace the lock after a fork."""
-    global _one_at_a_time
-    _one_at_a_time = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+EXACT_SUM = 2.0**24
+"""Sums of integers below this have no rounding errors in single precision."""
 
 
 def search_all(
@@ -137,53 +117,66 @@ def search_all(
     >>> search_all(X[:1], X, 2, own=np.array([0])).indices.tolist()
     [[1, 2]]
     """
-    wanted, n = _Wanted(queries, X, n_neighbors, own, n_jobs), X.shape[0]
+    wanted, n = (queries, X, n_neighbors, own, n_jobs), X.shape[0]
     if not queries.shape[0]:
         return Neighborhoods(*(np.empty((0, n_neighbors), t) for t in (np.intp, float)))
-    if MANY * (wanted.n_listed + SPARE) >= n:
-        return _among_all(wanted)
+    n_listed = n_neighbors + (own is not None)  # a query may find itself
+    if MANY * (n_listed + SPARE) >= n:
+        return among_all(*wanted)
     rows = find_distinct(X) if 2 * queries.shape[0] >= n else None
     if rows is not None and rows.first.size <= MOSTLY * n:
-        return _among_distinct(rows, wanted)
-    if is_compiled() and are_small_integers(queries, X):
-        return _among_integers(wanted)
-    if n <= (FEW_LOOPS if _has_loops_for(X) else FEW):
-        return _among_all(wanted)
-    return _among_candidates(wanted)
+        return _among_distinct(rows, *wanted)
+    compiled = loops() is not None
+    if compiled and are_small_integers(queries, X):
+        return _among_integers(*wanted)
+    finders = [by_loops, by_products]
+    if not compiled or X.shape[1] > FEATURES:  # products are faster, or alone there
+        finders = [by_products]
+    if n <= (FEW_LOOPS if len(finders) > 1 else FEW):
+        return among_all(*wanted)
+    return _among_candidates(finders, *wanted)
 
 
-def _has_loops_for(X: np.ndarray) -> bool:
-    """Say whether loops in single precision are there, and faster than products."""
-    return is_compiled() and X.shape[1] <= FEATURES
-
-
-def _among_integers(wanted: _Wanted) -> Neighborhoods:
+def _among_integers(
+    queries: np.ndarray,
+    X: np.ndarray,
+    n_neighbors: int,
+    own: np.ndarray | None,
+    n_jobs: int | None,
+) -> Neighborhoods:
     """Search integers in single precision: of ties the loops keep the lower index."""
-    queries, X, n_listed = wanted.queries, wanted.X, wanted.n_listed
+    n_listed = n_neighbors + (own is not None)
     center = np.rint(X.mean(axis=0))
     groups = group_in_order(X - center)
-    column, squared = compare_all(groups, queries - center, n_listed, wanted.n_jobs)
+    column, squared = compare_all(groups, queries - center, n_listed, n_jobs)
     order = np.argsort(column, axis=1)
     column = np.take_along_axis(column, order, axis=1)
     squared = np.take_along_axis(squared, order, axis=1).astype(float)
-    if wanted.own is not None:
-        squared[column == wanted.own[:, None]] = np.inf
-    column, squared = first_of_each_row(column, squared, wanted.n_neighbors)
+    if own is not None:
+        squared[column == own[:, None]] = np.inf
+    column, squared = first_of_each_row(column, squared, n_neighbors)
     return Neighborhoods(column, np.sqrt(squared))
 
 
-def _among_distinct(rows: DistinctRows, wanted: _Wanted) -> Neighborhoods:
+def _among_distinct(
+    rows: DistinctRows,
+    queries: np.ndarray,
+    X: np.ndarray,
+    n_neighbors: int,
+    own: np.ndarray | None,
+    n_jobs: int | None,
+) -> Neighborhoods:
     """Search the distinct rows once for each distinct query; then list all rows."""
-    queries, n_listed = wanted.queries, wanted.n_listed
-    asked = rows if queries is wanted.X else find_distinct(queries)
+    n_listed = n_neighbors + (own is not None)
+    asked = rows if queries is X else find_distinct(queries)
     if asked is not None:
         queries = queries[asked.first]
-    n_jobs, distinct = wanted.n_jobs, wanted.X[rows.first]
+    distinct, places = X[rows.first], (rows.members, rows.starts)
     found = search_all(queries, distinct, min(n_listed, len(distinct)), n_jobs=n_jobs)
     near = found.indices
     squared = squared_distances_to(queries, distinct, near, n_jobs=n_jobs)
     parts = map_blocks(
-        lambda block: expand_neighbors(rows, near[block], squared[block], n_listed),
+        lambda block: expand_neighbors(*places, near[block], squared[block], n_listed),
         queries.shape[0],
         64 * n_listed**2,
         n_jobs,
@@ -191,46 +184,57 @@ def _among_distinct(rows: DistinctRows, wanted: _Wanted) -> Neighborhoods:
     indices, squared = (np.concatenate(part) for part in zip(*parts, strict=True))
     if asked is not None:
         indices, squared = indices[asked.label], squared[asked.label]
-    if wanted.own is not None:
-        indices, squared = without_selves(indices, squared, wanted.own)
+    if own is not None:
+        indices, squared = without_selves(indices, squared, own)
     return Neighborhoods(indices, np.sqrt(squared))
 
 
-def _among_few_or_all(wanted: _Wanted) -> Neighborhoods:
+def _among_rest(
+    queries: np.ndarray,
+    X: np.ndarray,
+    n_neighbors: int,
+    own: np.ndarray | None,
+    n_jobs: int | None,
+) -> Neighborhoods:
     """Compare with the distinct samples, if these are fewer, or with all."""
-    rows = find_distinct(wanted.X) if wanted.queries.shape[0] >= TIED else None
-    if rows is None or rows.first.size > MOSTLY * wanted.X.shape[0]:
-        return _among_all(wanted)
-    return _among_distinct(rows, wanted)
+    wanted = queries, X, n_neighbors, own, n_jobs
+    rows = find_distinct(X) if queries.shape[0] >= TIED else None
+    if rows is None or rows.first.size > MOSTLY * X.shape[0]:
+        return among_all(*wanted)
+    return _among_distinct(rows, *wanted)
 
 
-def _among_candidates(wanted: _Wanted) -> Neighborhoods:
+def _among_candidates(
+    finders: Sequence[Callable[[np.ndarray, int | None], Finder]],
+    queries: np.ndarray,
+    X: np.ndarray,
+    n_neighbors: int,
+    own: np.ndarray | None,
+    n_jobs: int | None,
+) -> Neighborhoods:
     """Search for a few too many, for more where ties are many, then among all."""
-    queries, X, n_jobs = wanted.queries, wanted.X, wanted.n_jobs
-    indices = np.empty((queries.shape[0], wanted.n_neighbors), np.intp)
+    indices = np.empty((queries.shape[0], n_neighbors), np.intp)
     squared = np.empty(indices.shape)
-    n_wanted = wanted.n_listed + SPARE
+    n_wanted = n_neighbors + (own is not None) + SPARE
 
     def settle(rows: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray]:
         """Search some rows; return those left open by ties, and by rounding."""
-        ours = wanted.of(rows)
-        column, least = find(ours.queries, times * n_wanted)
-        exact = squared_distances_to(ours.queries, X, column, n_jobs=n_jobs)
-        if ours.own is not None:
-            exact[column == ours.own[:, None]] = np.inf
-        indices[rows], squared[rows] = first_of_each_row(
-            column, exact, wanted.n_neighbors
-        )
-        left = ~(beyond_ties(squared[rows, -1]) < least)
-        coarse = (least <= 0) & (make is not _by_products)  # after which nothing comes
+        ours = queries[rows]
+        column, least = find(ours, times * n_wanted)
+        exact = squared_distances_to(ours, X, column, n_jobs=n_jobs)
+        if own is not None:
+            exact[column == own[rows, None]] = np.inf
+        indices[rows], squared[rows] = first_of_each_row(column, exact, n_neighbors)
+        left = ~(squared[rows, -1] * BEYOND_TIES < least)
+        coarse = (least <= 0) & (make is not finders[-1])  # after which nothing comes
         return rows[left & ~coarse], rows[left & coarse]
 
     left = np.arange(queries.shape[0])
-    for make in [by_loops, _by_products] if _has_loops_for(X) else [_by_products]:
+    for make in finders:
         if not left.size:
             break
         find = make(X, n_jobs)
-        widths = [times for times in WIDER if MANY * times * n_wanted <= X.shape[0]]
+        widths = WIDER[: bisect_right(WIDER, X.shape[0] // (MANY * n_wanted))]
         some = left[:: max(1, left.size // ASKED)]
         while len(widths) > 1 and left.size >= 8 * ASKED:
             if 4 * settle(some, widths[0])[0].size <= some.size:
@@ -244,75 +248,152 @@ def _among_candidates(wanted: _Wanted) -> Neighborhoods:
             coarse.append(rounded)
         left = np.sort(np.concatenate([left, *coarse]))
     if left.size:
-        rest = _among_few_or_all(wanted.of(left))
+        rest = _among_rest(
+            queries[left], X, n_neighbors, None if own is None else own[left], n_jobs
+        )
         indices[left], squared[left] = rest.indices, rest.distances**2
     return Neighborhoods(indices, np.sqrt(squared))
 
 
-def _by_products(X: np.ndarray, n_jobs: int | None) -> Finder:
-    """Return what finds candidates by scikit-learn; as `by_loops`."""
-    search = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(X)
+def are_small_integers(queries: np.ndarray, X: np.ndarray) -> bool:
+    """Say whether squared distances are integers that single precision can hold."""
+    tables = (X,) if queries is X else (X, queries)
+    for rows in (slice(8), slice(None)):  # the first rows mostly tell
+        for table in tables:
+            if (table[rows] != np.rint(table[rows])).any():
+                return False
+    center = np.rint(X.mean(axis=0))
+    with np.errstate(over="ignore"):  # infinite is too large
+        largest = max(np.square(t - center).sum(axis=1).max() for t in tables)
+    return bool(4 * largest < EXACT_SUM)
+
+
+def group_in_order(points: np.ndarray) -> Groups:
+    """Cut samples into cells by their numbers."""
+    label = np.arange(points.shape[0]) // CELL
+    return group_samples(points, label, np.zeros((label[-1] + 1, points.shape[1])))
+
+
+def compare_all(
+    groups: Groups, queries: np.ndarray, n_wanted: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest samples of all cells, and their squared distances."""
+    column = np.empty((queries.shape[0], n_wanted), np.int64)
+    squared = np.empty(column.shape, np.float32)
+
+    def search(block: slice) -> None:
+        n_cells = groups.starts.size - 1
+        found = search_cells(groups, queries[block], n_cells, n_wanted)
+        column[block], squared[block], _ = found
+
+    step = max(STEP, WORTH // groups.samples.size)
+    map_blocks(search, queries.shape[0], 0, n_jobs, step=step)
+    return column, squared
+
+
+def by_loops(X: np.ndarray, n_jobs: int | None) -> Finder:
+    """Return what finds candidates in single precision.
+
+    It takes queries and a number of candidates, and returns candidates, ascending in
+    each row (-1 where a query is too far away for single precision), and a squared
+    distance that whatever is no candidate has at least. The few samples that are far
+    from all others are candidates of all queries: they would set the scale.
+    """
+    near, far = _set_apart(X)
+    center = X[near].mean(axis=0)
+    scale = float(np.abs(X[near] - center).max()) or 1.0
+    points = (X[near] - center) / scale
+    groups = group_in_order(points)
+    largest = np.linalg.norm(points, axis=1).max()
 
     def find(queries: np.ndarray, n_wanted: int) -> tuple[np.ndarray, np.ndarray]:
-        def nearest(block: slice) -> tuple[np.ndarray, np.ndarray]:
-            with _one_at_a_time:
-                far, column = search.kneighbors(queries[block], n_wanted)
-            return column, far[:, -1]
-
-        # scikit-learn has its own threads; the blocks are for the progress bar.
-        found = map_blocks(nearest, queries.shape[0], 0, step=QUERIES)
-        column, far = (np.concatenate(part) for part in zip(*found, strict=True))
+        ours = (queries - center) / scale
+        sample, squared = compare_all(groups, ours, n_wanted, n_jobs)
+        column = np.empty((ours.shape[0], n_wanted + far.size), np.int64)
+        column[:, :n_wanted] = np.where(sample < 0, -1, near[sample])
+        column[:, n_wanted:] = far
         column.sort(axis=1)
-        slack = Products(queries, X).slack(slice(0, queries.shape[0]))
-        return column, far**2 - slack
+        reach = squared.max(axis=1).astype(float)
+        # Each coordinate is rounded, then each difference, square and sum.
+        with np.errstate(over="ignore"):  # too far for single precision: not settled
+            moved = 4 * ROUNDING * (np.linalg.norm(ours, axis=1) + largest)
+        rounded = 1 - (X.shape[1] + 4) * ROUNDING
+        least = scale * (rounded * np.sqrt(reach) - moved)
+        return column, np.where(np.isfinite(reach), np.maximum(least, 0), 0) ** 2
 
     return find
 
 
-def _among_all(wanted: _Wanted) -> Neighborhoods:
-    """Compare with every sample, one block of queries after another."""
-    queries, X, n_neighbors = wanted.queries, wanted.X, wanted.n_neighbors
-    q, n = queries.shape[0], X.shape[0]
-    # One array for both: a large one is given in large pages, which cost less.
-    squared, indices = np.empty((2, q, n_neighbors))
-    indices = indices.view(np.int64)
-    # Of few features, most distances are found as fast feature by feature.
-    few = MANY * n_neighbors <= n or (X.shape[1] > n and 2 * n_neighbors < n)
-    products = Products(queries, X) if few else None
-
-    def search(block: slice) -> None:
-        ours = None if wanted.own is None else wanted.own[block]
-        if products is None:
-            exact = all_squared_gaps(queries[block], X)
-            if ours is not None:
-                exact[np.arange(ours.size), ours] = np.inf
-            indices[block], squared[block] = nearest_first(exact, n_neighbors)
-        else:
-            indices[block], squared[block] = first_of_each_row(
-                *near_in_table(products, block, ours, n_neighbors), n_neighbors
-            )
-
-    map_blocks(search, q, 48 * 8 * n, wanted.n_jobs)
-    return Neighborhoods(indices, np.sqrt(squared, out=squared))
+def _set_apart(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which samples are near each other, and which few are far from them."""
+    near = np.arange(X.shape[0])
+    while True:
+        size = np.abs(X[near] - X[near].mean(axis=0)).max(axis=1)
+        here = size <= FAR * np.median(size)
+        n_far = X.shape[0] - np.count_nonzero(here)
+        if here.all() or n_far > FEW_FAR:
+            return near, np.setdiff1d(np.arange(X.shape[0]), near)
+        near = near[here]
 
 
-def near_in_table(
-    products: Any, block: slice, own: np.ndarray | None, n_neighbors: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find candidates by a matrix product, and their exact squared distances.
+class DistinctRows(NamedTuple):
+    """Which rows of a table are equal.
 
-    `products` is `Products`, or another table that is read as these are.
+    Attributes
+    ----------
+    first : int array (d,)
+        Where each distinct row occurs first, ascending.
+    label : int array (n,)
+        Which of the distinct rows each row is.
+    members : int array (n,)
+        All rows, those that are equal side by side, ascending among themselves.
+    starts : int array (d + 1,)
+        Where in `members` those of each distinct row begin.
     """
-    squared = products.squared(block)
-    if own is not None:
-        squared[np.arange(own.size), own] = np.inf
-    kth = np.partition(squared, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
-    limit = beyond_ties(np.maximum(kth, 0), products.slack(block))
-    row, column = np.nonzero(squared <= limit[:, None])
-    exact = products.exact(row + block.start, column)
-    return in_rows(row, column, exact, squared.shape[0])
+
+    first: np.ndarray
+    label: np.ndarray
+    members: np.ndarray
+    starts: np.ndarray
 
 
-def beyond_ties(kth: np.ndarray, slack: np.ndarray | float = 0.0) -> np.ndarray:
-    """Return a squared distance that no tie with the K-th neighbour exceeds."""
-    return kth * (1 + 4 * 2.0**-TIE_BITS) + slack
+def find_distinct(X: np.ndarray) -> DistinctRows | None:
+    """Find the distinct rows; None if rows that differ have the same hash.
+
+    Parameters
+    ----------
+    X : float64 array (n, m)
+        The table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = find_distinct(np.array([[1.0], [0.0], [1.0]]))
+    >>> rows.first.tolist(), rows.label.tolist(), rows.members.tolist()
+    ([0, 1], [0, 1, 0], [0, 2, 1])
+    """
+    _, first, group = np.unique(_hash(X), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty_like(order)
+    number[order] = np.arange(order.size)
+    first, label = first[order], number[group]
+    if not (X[first[label]] == X).all():
+        return None
+    starts = np.concatenate([[0], np.cumsum(np.bincount(label))])
+    return DistinctRows(first, label, np.argsort(label, kind="stable"), starts)
+
+
+def _hash(X: np.ndarray) -> np.ndarray:
+    """Return a number for each row that two rows seldom share."""
+    rng = np.random.default_rng(0)
+    factors = np.array(rng.integers(0, 2**62, X.shape[1]), dtype=np.uint64)
+    factors = np.uint64(2) * factors + np.uint64(1)
+    total = np.zeros(X.shape[0], dtype=np.uint64)
+    for number in range(X.shape[1]):
+        bits = (X[:, number] + 0.0).view(np.uint64)  # not -0
+        bits ^= bits >> np.uint64(32)  # simple numbers have their digits in front
+        bits *= np.uint64(0x9E3779B97F4A7C15)
+        bits ^= bits >> np.uint64(29)
+        bits *= factors[number]
+        total += bits
+    return total

@@ -259,17 +259,6 @@ def resolve_metric(metric: Any, p: float, params: Any, X: Any) -> Metric | None:
     return found
 
 
-def is_euclidean(metric: Any, p: float, params: Any) -> bool:
-    """Say whether the parameters name the Euclidean distance.
-
-    Examples
-    --------
-    >>> is_euclidean("minkowski", 2, None), is_euclidean("minkowski", 1, None)
-    (True, False)
-    """
-    return resolve_metric(metric, p, params, np.empty((0, 0))) is None
-
-
 def _sparse(name: Any, params: dict[str, Any]) -> SparseMetric:
     if callable(name) or name not in SPARSE_METRICS or params:
         shown = getattr(name, "__name__", repr(name))

@@ -16,13 +16,15 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.neighbors import BallTree
 
-from ..backends.distances import first_of_each_row, in_rows
+from ..backends.distances import in_rows
+from ..backends.native.neighbors import first_of_each_row
 from ..backends.threads import map_blocks
 from ..records import Neighborhoods, pointer_of
+from .all_pairs import BEYOND_TIES, near_in_table
 from .cell_building import build_cells
 from .cell_search import Cells
 from .choice import choose_search, nearest_others, nearest_samples
-from .exact import SPARE, beyond_ties, near_in_table
+from .exact import SPARE
 from .metric import ChangedRows, Metric, NamedMetric
 from .radius import (
     ROW_BYTES,
@@ -200,7 +202,7 @@ class MetricSearch:
         if own is not None:
             far[column == own[:, None]] = np.inf
         indices, distances = first_of_each_row(column, far, count)
-        left = np.flatnonzero(~(beyond_ties(distances[:, -1]) < last))
+        left = np.flatnonzero(~(distances[:, -1] * BEYOND_TIES < last))
         if left.size:
             ours = None if own is None else own[left]
             rest = self._compare_all(queries[left], count, ours, n_jobs)

@@ -12,8 +12,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backends.distances import TIE_BITS, Products, in_rows, nearest_first
-from ..backends.memory import BYTES_PER_EDGE, require_memory
+from ..backends.backend import BYTES_PER_EDGE, require_memory
+from ..backends.distances import Products, in_rows
+from ..backends.native.neighbors import TIE_BITS, nearest_first
 from ..backends.threads import map_blocks
 from ..exceptions import IsolatedSampleWarning, warn
 from ..records import Neighborhoods, pointer_of

@@ -6,7 +6,7 @@ All searches have the same methods: `of_training` for the samples of a fit,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..backends.arrays import Array
 from ..records import Neighborhoods
 from .cell_building import build_cells
 from .cell_search import Cells
-from .choice import choose_search, nearest_others, nearest_samples
+from .choice import NearestSearch, choose_search
 from .metric import Metric
 from .metric_search import MetricSearch, open_metric_search
 from .radius import (
@@ -24,48 +24,6 @@ from .radius import (
     search_within,
     warn_isolated_queries,
 )
-
-
-@dataclass(frozen=True)
-class NearestSearch:
-    """The K nearest of every sample.
-
-    Attributes
-    ----------
-    n_neighbors : int or None
-        K; None is all other samples, which need no search.
-    index : Cells, KNN transformer, "tiles" or None
-        What `choose_search` made ready; None is the exact search.
-    cells_for : int or None
-        For how many neighbours the cells were built, where there are any: with it they
-        can be built again from the samples.
-    """
-
-    n_neighbors: int | None
-    index: Any = None
-    cells_for: int | None = None
-    radius = None
-
-    def resized(self, n_neighbors: int) -> NearestSearch:
-        """Return the same search for fewer neighbours."""
-        return replace(self, n_neighbors=n_neighbors)
-
-    def of_training(self, X: Array, n_jobs: int | None) -> Neighborhoods | None:
-        """Find the neighbours of every sample among the others; None if all are."""
-        if self.n_neighbors is None:
-            return None
-        return Neighborhoods(*nearest_others(X, self.n_neighbors, self.index, n_jobs))
-
-    def of_queries(self, queries: Array, X: Array, n_jobs: int | None) -> Neighborhoods:
-        """Find the samples near new ones."""
-        count = self.n_neighbors or X.shape[0]
-        found = nearest_samples(queries, X, count, self.index, None, n_jobs)
-        return Neighborhoods(*found)
-
-    @property
-    def cells(self) -> Cells | None:
-        """Cells of samples near each other, of an approximate search."""
-        return self.index if isinstance(self.index, Cells) else None
 
 
 @dataclass(frozen=True)

@@ -101,11 +101,10 @@ class CovarianceModel:
         if p > m and self.covariance != "diagonal":
             covariance = xp.matmul(xp.matrix_transpose(centred), centred) / divisor
             return self.of_covariances(covariance, total, p, squares)
-        gram = None
-        if isinstance(self.shrinkage, str):
+        m, gamma = self.n_features or m, self.shrinkage
+        if isinstance(gamma, str):
             gram = xp.matmul(centred, xp.matrix_transpose(centred)) / divisor
-        m = self.n_features or m
-        gamma = self._gamma(gram, total, p, m, squares)
+            gamma = self._shrinkage(gamma, gram, total, p, m, squares)
         noise = isotropic_noise(total, m, gamma, self.ridge, self.variance)
         if self.covariance == "diagonal":
             variances, count = self._cut_diagonal(
@@ -127,8 +126,9 @@ class CovarianceModel:
 
         `squares`, the centred points squared, is what "ledoit_wolf" needs besides.
         """
-        m = covariance.shape[-1]
-        gamma = self._gamma(covariance, total, p, m, squares)
+        m, gamma = covariance.shape[-1], self.shrinkage
+        if isinstance(gamma, str):
+            gamma = self._shrinkage(gamma, covariance, total, p, m, squares)
         noise = isotropic_noise(total, m, gamma, self.ridge, self.variance)
         count = None
         if self.n_directions is not None:
@@ -136,12 +136,16 @@ class CovarianceModel:
         regular = add_to_diagonals(_times(1 - gamma, covariance), noise)
         return Shapes(regular, noise, total, count)
 
-    def _gamma(
-        self, products: Array, total: Array, p: int, m: int, squares: Array | None
-    ) -> float | Array:
-        """Return γ: the number given, or one per patch by the rule of that name."""
-        if not isinstance(self.shrinkage, str):
-            return self.shrinkage
+    @staticmethod
+    def _shrinkage(
+        rule: str,
+        products: Array,
+        total: Array,
+        p: int,
+        m: int,
+        squares: Array | None,
+    ) -> Array:
+        """Return γ, one per patch, by the rule of that name."""
         xp = array_namespace(total)
         divisor = max(p - 1, 1)
         norm = xp.sum(products * products, axis=(1, 2)) * divisor**2
@@ -149,7 +153,7 @@ class CovarianceModel:
         if squares is not None:
             radius = xp.sum(squares, axis=2)
             fourth = xp.sum(radius * radius, axis=1)
-        return shrinkage_by_rule(self.shrinkage, norm, total * divisor, fourth, p, m)
+        return shrinkage_by_rule(rule, norm, total * divisor, fourth, p, m)
 
     def _cut_covariance(self, covariance: Array, total: Array) -> tuple[Array, Array]:
         xp = array_namespace(covariance)

@@ -67,7 +67,7 @@ class PatchFitter:
         """
         centers = self.X if rows is None else self.X[rows]
         settings = {**self.settings, "largest": self.largest, **settings}
-        return fit_neighborhoods(centers, self.X, near.first(self.largest), **settings)
+        return fit_neighborhoods(centers, self.X, near, **settings)
 
     def of_queries(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Patches:
         """Fit the patches of new samples, from training neighbours."""
@@ -92,6 +92,14 @@ class CentersOnly:
     def of_queries(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Patches:
         """Return patches that are their centres alone."""
         return Patches(center=X)
+
+
+def is_wide(n_samples: int, n_features: int) -> bool:
+    """Say whether samples span less than half of their space.
+
+    Then two patches, of n points at most, and the gap between their means do too.
+    """
+    return n_features > 2 * n_samples + 1
 
 
 def mean_variance(X: Array) -> float:

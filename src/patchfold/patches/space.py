@@ -55,14 +55,6 @@ class Span:
         return np.column_stack([along, np.linalg.norm(gaps, axis=1)])
 
 
-def is_wide(n_samples: int, n_features: int) -> bool:
-    """Say whether samples span less than half of their space.
-
-    Then two patches, of n points at most, and the gap between their means do too.
-    """
-    return n_features > 2 * n_samples + 1
-
-
 def find_span(X: np.ndarray) -> Span:
     """Return coordinates of the samples in the space they span.
 

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from ..backends.memory import require_memory
-from .space import is_wide
+from ..backends.backend import require_memory
+from .fitting import is_wide
 
 SMALLEST = 1e-12
 """Squared lengths below this part of the largest are rounding: no dimension."""

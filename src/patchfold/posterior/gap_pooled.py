@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..backends.memory import require_memory
+from ..backends.backend import require_memory
 from ..backends.threads import map_blocks
 from ..patches.covariance import isotropic_noise
 from .gaps import marginal_distances, variance_of_rows

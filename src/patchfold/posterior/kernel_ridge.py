@@ -7,12 +7,16 @@ values, the prediction for row i of the regression fitted without it is
 and for any weights of rows in the sum of squares. With every row a landmark this is
 plain kernel ridge regression. With gaps the kernel may be indefinite; the directions in
 which it is negative are left out.
+
+Of very many rows, `FITTED_ROWS` that are spread evenly have the regression fitted, and
+stand for all by their weights. The others are no part of it, and so scored as new rows.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..backends.blas import one_blas_thread
 from ..backends.distances import Products
 from ..backends.threads import map_blocks
 from .gaps import has_gaps, squared_gap_distances, variance_of_rows
@@ -20,6 +24,12 @@ from .rows import spread_rows
 
 NULL = 1e-14
 """Directions of the landmarks' kernel below this share of the largest are rounding."""
+
+FITTED_ROWS = 50_000
+"""Most rows that a regression is fitted to."""
+
+STRIP = 10_000
+"""Rows that are multiplied at once."""
 
 WIDTH = 0.5
 """Kernel width, in units of the mean squared distance of two rows."""
@@ -91,22 +101,35 @@ class KernelScores:
             self.weights = weights
             self.left_out = np.empty((0, codes.size, n_classes))
             return
-        Y = np.eye(n_classes)[codes] - 1 / n_classes
+        fitted = spread_rows(np.nan_to_num(Z), FITTED_ROWS)
         counts = np.ones(codes.size) if row_weights is None else row_weights
-        self.weights, self.left_out = _regress(
-            Z, Y, self._landmarks, self._width, counts, n_jobs
-        )
+        counts = counts[fitted] * (counts.sum() / counts[fitted].sum())
+        Y = np.eye(n_classes)[codes[fitted]] - 1 / n_classes
+        with one_blas_thread():
+            self.weights, scores = _regress(
+                Z[fitted], Y, self._landmarks, self._width, counts, n_jobs
+            )
+        if fitted.size == codes.size:
+            self.left_out = scores
+            return
+        self.left_out = self.of(Z)
+        self.left_out[:, fitted] = scores
 
     def of(self, Z: np.ndarray) -> np.ndarray:
         """Return the scores of new rows, (s, q, C)."""
+        n_penalties, _, n_classes = self.weights.shape
+        weights = np.concatenate(list(self.weights), axis=1)
+        scores = np.empty((n_penalties, Z.shape[0], n_classes))
 
-        def evaluate(block: slice) -> np.ndarray:
+        def evaluate(block: slice) -> None:
             kernel = gaussian_kernel(Z[block], self._landmarks, self._width)
-            return kernel @ self.weights
+            found = (kernel @ weights).reshape(-1, n_penalties, n_classes)
+            scores[:, block] = found.transpose(1, 0, 2)
 
         work = 3 * 8 * self._landmarks.shape[0]
-        parts = map_blocks(evaluate, Z.shape[0], work, self._n_jobs)
-        return np.concatenate(parts, axis=1)
+        with one_blas_thread():
+            map_blocks(evaluate, Z.shape[0], work, self._n_jobs)
+        return scores
 
 
 def _regress(
@@ -127,15 +150,39 @@ def _regress(
 
     work = 3 * 8 * landmarks.shape[0]
     features = np.concatenate(map_blocks(describe, Z.shape[0], work, n_jobs))
-    counted = features * np.sqrt(counts)[:, None]
-    values, vectors = np.linalg.eigh(counted.T @ counted)
-    features, root = features @ vectors, root @ vectors
-    moments = features.T @ (counts[:, None] * Y)
-    coefficients, left_out = [], []
-    for penalty in PENALTIES:
-        gains = 1 / (np.maximum(values, 0) + penalty)
-        weights = gains[:, None] * moments
-        leverage = (counts * ((features**2) @ gains))[:, None]
-        left_out.append((features @ weights - leverage * Y) / (1 - leverage))
-        coefficients.append(root @ weights)
-    return np.stack(coefficients), np.stack(left_out)
+    n = Z.shape[0]
+
+    def product(strip: slice) -> np.ndarray:
+        counted = features[strip] * np.sqrt(counts[strip])[:, None]
+        return counted.T @ counted
+
+    values, vectors = np.linalg.eigh(
+        _sum(map_blocks(product, n, 0, n_jobs, step=STRIP))
+    )
+
+    def turn(strip: slice) -> np.ndarray:
+        features[strip] = features[strip] @ vectors
+        return features[strip].T @ (counts[strip, None] * Y[strip])
+
+    moments = _sum(map_blocks(turn, n, 0, n_jobs, step=STRIP))
+    gains = 1 / (np.maximum(values, 0)[:, None] + np.array(PENALTIES))
+    weights = gains.T[:, :, None] * moments
+    left_out = np.empty((len(PENALTIES), *Y.shape))
+
+    def leave_out(strip: slice) -> None:
+        leverage = counts[strip, None] * ((features[strip] ** 2) @ gains)
+        for penalty, ours in enumerate(weights):
+            own = leverage[:, penalty, None]
+            fitted = features[strip] @ ours
+            left_out[penalty, strip] = (fitted - own * Y[strip]) / (1 - own)
+
+    map_blocks(leave_out, n, 0, n_jobs, step=STRIP)
+    return (root @ vectors) @ weights, left_out
+
+
+def _sum(parts: list[np.ndarray]) -> np.ndarray:
+    """Add in order, so that threads change nothing."""
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total

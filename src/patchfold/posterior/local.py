@@ -17,7 +17,10 @@ import numpy as np
 
 from ..backends.arrays import Array, array_namespace, cholesky, identity_like
 from ..backends.backend import NUMPY, Backend, backend_for
+from ..backends.native.class_patches import can_score, score_patches
+from ..backends.native.loops import pairs_at_once
 from ..backends.threads import map_blocks, tell_each
+from ..patches.covariance import isotropic_noise
 from ..patches.fitting import fit_patches, mean_variance
 from ..records import Patches
 from .search import ClassSearch
@@ -103,23 +106,42 @@ def local_score(
     """
     xp = array_namespace(queries)
     m, k = queries.shape[1], near.shape[1]
+    settings: dict[str, Any] = {
+        "shrinkage": shrinkage,
+        "ridge": ridge,
+        "variance": variance,
+    }
+    trace = float(isotropic_noise(np.ones(1), m, shrinkage, ridge, 0.0)[0])
+    rule = 1 - shrinkage, trace, ridge * variance
 
     def score(block: slice) -> Array:
-        rows = queries[block, :]
-        patches = fit_patches(
-            rows,
-            Z,
-            near[block, :],
-            include_center=False,
-            shrinkage=shrinkage,
-            ridge=ridge,
-            variance=variance,
-            warn_identical=False,  # normal within a class; the ridge is their shape
-        )
-        return student_score(rows, patches, k)
+        rows, ours = queries[block, :], near[block, :]
+        scores = score_patches(rows, Z, ours, rule)
+        if scores is None:
+            return _score_by_arrays(rows, Z, ours, settings)
+        left = np.flatnonzero(~np.isfinite(scores))
+        if left.size:
+            scores[left] = _score_by_arrays(rows[left], Z, ours[left], settings)
+        return scores
 
     work = 8 * (3 * k * m + (4 * m * m if k > m else 0))
-    return xp.concat(map_blocks(score, queries.shape[0], work, n_jobs))
+    step = pairs_at_once(k * m) if can_score(queries, Z, k) else None
+    return xp.concat(map_blocks(score, queries.shape[0], work, n_jobs, step=step))
+
+
+def _score_by_arrays(
+    queries: Array, Z: Array, near: Array, settings: dict[str, Any]
+) -> Array:
+    """Score rows by arrays; parameters as in `local_score`."""
+    patches = fit_patches(
+        queries,
+        Z,
+        near,
+        include_center=False,
+        warn_identical=False,  # normal within a class; the ridge is their shape
+        **settings,
+    )
+    return student_score(queries, patches, near.shape[1])
 
 
 class PatchScores:

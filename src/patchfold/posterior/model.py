@@ -7,10 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..backends.backend import NUMPY, Backend
+from ..backends.blas import one_blas_thread
+from ..backends.threads import map_blocks
 from ..exceptions import LabelBlendWarning, warn
 from .anchors import order_classes, place_anchors
 from .scores import ClassScores, Scored, Settings
 from .stack import Stack, fit_stack
+
+STACK_ROWS = 100_000
+"""Most rows that the stack is fitted to; of more, so many that are spread evenly."""
+
+ROOM = 2**28
+"""Bytes of the scores of new rows that are held at once."""
 
 TYPICALITY = 0.2
 """Height of the typicality axis; the anchors are at distance 1 from the centre."""
@@ -96,19 +104,26 @@ class PosteriorModel:
         self.scores = ClassScores(settings, X, codes, scored, row_weights)
         self._has_typicality = n_components == self.scores.n_classes
         if solution is None:
-            scores, seen = self.scores.left_out, self.scores.known
-            self.stack = fit_stack(scores, seen, codes, row_weights)
+            self.stack = self._fit_stack(codes, row_weights)
             solution = self._solve(order_classes(X, codes), n_components)
         self.stack, self.solution = solution.stack, solution
 
+    def _fit_stack(self, codes: np.ndarray, row_weights: np.ndarray | None) -> Stack:
+        scores, known = self.scores.left_out, self.scores.known
+        if codes.size > STACK_ROWS:
+            rows = self.scores.spread(STACK_ROWS)
+            scores, known, codes = scores[:, rows], known[rows], codes[rows]
+            row_weights = None if row_weights is None else row_weights[rows]
+        return fit_stack(scores, known, codes, row_weights)
+
     def _solve(self, order: np.ndarray, n_components: int) -> Solution:
         """Place the anchors, and find what typical rows score."""
-        heard = self.left_out()
+        posterior, best = self.weigh_left_out()
         n_classes = self.scores.n_classes
         spatial = min(n_components, n_classes - 1)
         anchors = np.zeros((n_classes, n_components))
-        anchors[order, :spatial] = place_anchors(heard.posterior[:, order], spatial)
-        low, center, high = np.quantile(heard.best, [0.25, 0.5, 0.75])
+        anchors[order, :spatial] = place_anchors(posterior[:, order], spatial)
+        low, center, high = np.quantile(best, [0.25, 0.5, 0.75])
         return Solution(self.stack, anchors, float(center), float(high - low) or 1.0)
 
     @property
@@ -116,14 +131,35 @@ class PosteriorModel:
         """Where a row lies that surely is of a class, (C, d)."""
         return self.solution.anchors
 
+    def weigh_left_out(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return posteriors (n, C) and best scores (n,) of the training rows."""
+        return self._weigh(self.scores.left_out, self.scores.known)
+
+    def weigh(
+        self, X: np.ndarray, backend: Backend = NUMPY
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return posteriors (q, C) and best scores (q,) of new rows, some at a time.
+
+        Patches are scored on `backend`.
+        """
+        n_classes = self.scores.n_classes
+        posterior, best = np.empty((X.shape[0], n_classes)), np.empty(X.shape[0])
+        step = max(1, ROOM // (8 * len(self.scores.names) * n_classes))
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, start + step)
+            scores = self.scores.of(X[rows], backend)
+            known = np.ones(scores.shape[1:], dtype=bool)
+            posterior[rows], best[rows] = self._weigh(scores, known)
+        return posterior, best
+
     def left_out(self, rows: slice | list[int] = slice(None)) -> Heard:
         """Return what was said of training rows, each without itself."""
         return self._hear(self.scores.left_out[:, rows], self.scores.known[rows])
 
-    def of(self, X: np.ndarray, backend: Backend = NUMPY) -> Heard:
-        """Return what is said of new rows; patches are scored on `backend`."""
+    def of(self, X: np.ndarray) -> Heard:
+        """Return what is said of new rows."""
         known = np.ones((X.shape[0], self.scores.n_classes), dtype=bool)
-        return self._hear(self.scores.of(X, backend), known)
+        return self._hear(self.scores.of(X), known)
 
     def place(self, posterior: np.ndarray, best: np.ndarray) -> np.ndarray:
         """Return coordinates, (q, d): the mean of the anchors under the posterior."""
@@ -134,13 +170,25 @@ class PosteriorModel:
         return placed
 
     def _hear(self, scores: np.ndarray, known: np.ndarray) -> Heard:
+        posterior, best = self._weigh(scores, known)
+        return Heard(posterior, best, self.stack.contributions(scores, known))
+
+    def _weigh(
+        self, scores: np.ndarray, known: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         weights = self.stack.weights / self.stack.scales
-        weighed = np.where(known, np.tensordot(weights, scores, axes=1), -np.inf)
-        return Heard(
-            posterior=self.stack.posterior(scores, known),
-            best=weighed.max(axis=1),
-            contributions=self.stack.contributions(scores, known),
-        )
+        posterior, best = np.empty(known.shape), np.empty(known.shape[0])
+
+        def weigh(rows: slice) -> None:
+            ours, seen = scores[:, rows], known[rows]
+            weighed = np.where(seen, np.tensordot(weights, ours, axes=1), -np.inf)
+            posterior[rows] = self.stack.posterior(ours, seen)
+            best[rows] = weighed.max(axis=1)
+
+        work = 6 * 8 * scores.shape[0] * scores.shape[2]
+        with one_blas_thread():
+            map_blocks(weigh, known.shape[0], work, self.scores.n_jobs)
+        return posterior, best
 
 
 def blend_labels(posterior: np.ndarray, codes: np.ndarray, share: float) -> np.ndarray:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..backends.blas import one_blas_thread
 from ..backends.threads import map_blocks
 from ..patches.covariance import isotropic_noise
 from ..patches.fitting import mean_variance
@@ -75,7 +76,13 @@ class PooledScores:
             return self._leave_out(Z[block], *(part[block] for part in known))
 
         work = 4 * 8 * self._means.size
-        return np.concatenate(map_blocks(score, Z.shape[0], work, self._n_jobs))
+        with one_blas_thread():
+            return np.concatenate(map_blocks(score, Z.shape[0], work, self._n_jobs))
+
+    def _along(self, gap: np.ndarray) -> np.ndarray:
+        """Return gaps (q, C, m) along the directions of the scatter, by one product."""
+        flat = gap.reshape(-1, gap.shape[2]) @ self._basis
+        return flat.reshape(*gap.shape[:2], -1)
 
     def _noise(self, trace: np.ndarray) -> np.ndarray:
         m = self._means.shape[1]
@@ -85,7 +92,7 @@ class PooledScores:
         noise = self._noise(np.array([self._scatter.sum() / self._divisor]))
         values = (1 - SHRINKAGE) / self._divisor * self._scatter + noise
         gap = Z[:, None, :] - self._means
-        along = gap @ self._basis
+        along = self._along(gap)
         across = np.maximum((gap**2).sum(axis=2) - (along**2).sum(axis=2), 0)
         return -0.5 * ((along**2 / values).sum(axis=2) + across / noise)
 
@@ -106,7 +113,7 @@ class PooledScores:
         gap = Z[:, None, :] - self._means
         lost = gap[rows, codes] @ self._basis
         gap[rows, codes] *= own[:, None]
-        along = gap @ self._basis
+        along = self._along(gap)
         across = np.maximum((gap**2).sum(axis=2) - (along**2).sum(axis=2), 0)
         across[rows, codes] = 0  # but for rounding, already
         trace = self._scatter.sum() - loss * (lost**2).sum(axis=1)

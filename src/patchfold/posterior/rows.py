@@ -39,7 +39,10 @@ def spread_rows(Z: np.ndarray, count: int) -> np.ndarray:
     else:
         above = eigh(centred @ centred.T, subset_by_index=[n - 1, n - 1])[1]
         direction = centred.T @ above
-    order = np.lexsort((*Z.T, (centred @ fix_signs(direction))[:, 0]))
+    along = (centred @ fix_signs(direction))[:, 0]
+    order = np.argsort(along)
+    if (np.diff(along[order]) == 0).any():
+        order = np.lexsort((*Z.T, along))
     return np.sort(order[np.linspace(0, n - 1, count).round().astype(int)])
 
 

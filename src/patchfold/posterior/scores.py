@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..backends.backend import NUMPY, Backend
-from ..backends.threads import begin_stage
+from ..backends.threads import begin_stage, map_blocks
 from .gap_patches import PatchGapScores
 from .gap_pooled import PooledGapScores
 from .gaps import has_gaps, refuse_gaps
@@ -21,6 +21,7 @@ from .kernel_ridge import KernelScores
 from .local import PatchScores
 from .marginal import MarginalScores
 from .pooled import PooledScores
+from .rows import spread_rows
 from .views import fit_views, relief_weights
 from .whole import ClassPatchScores
 
@@ -28,6 +29,9 @@ SCORES = ("patch", "class", "pooled", "kernel", "marginal")
 
 TWINS = ("patch", "pooled")
 """Scores that have another part for rows with gaps; it costs more."""
+
+SEEN_AT_ONCE = 10_000
+"""Rows that a view is applied to in one go."""
 
 MARGINAL_VIEW = "columns"
 """The marginal score cuts the columns themselves, so no view changes it."""
@@ -171,7 +175,7 @@ class ClassScores:
         scored: Scored | None = None,
         row_weights: np.ndarray | None = None,
     ) -> None:
-        self.row_weights = row_weights
+        self.row_weights, self.n_jobs = row_weights, settings.n_jobs
         counts = np.bincount(codes)
         self._X, self._codes = X, codes
         self._settings = replace(settings, backend=NUMPY)  # nothing stays on a device
@@ -214,6 +218,8 @@ class ClassScores:
         every = [part for parts in self._parts.values() for part in parts.values()]
         self.left_out = np.concatenate([part.left_out for part in every])
         self.left_out[:, ~self.known] = np.nan
+        for part in every:  # they are kept once
+            part.left_out = part.left_out[:0]
 
     @property
     def scored(self) -> Scored:
@@ -308,5 +314,18 @@ class ClassScores:
             plain.apply(self._X), self._codes, n_jobs=self._settings.n_jobs
         )
 
+    def spread(self, count: int) -> np.ndarray:
+        """Return training rows that stand for all, as the first view sees them."""
+        Z = self._apply(next(iter(self._views)), self._X)
+        return spread_rows(np.nan_to_num(Z), count)
+
     def _apply(self, view: str, X: np.ndarray) -> np.ndarray:
-        return X if view == MARGINAL_VIEW else self._views[view].apply(X)
+        if view == MARGINAL_VIEW:
+            return X
+        Z, seen = np.empty(X.shape), self._views[view]
+
+        def apply(rows: slice) -> None:
+            Z[rows] = seen.apply(X[rows])
+
+        map_blocks(apply, X.shape[0], 0, self.n_jobs, step=SEEN_AT_ONCE)
+        return Z

@@ -15,7 +15,8 @@ from scipy.linalg import eigh
 
 from ..backends.arrays import Array, array_namespace
 from ..backends.backend import NUMPY, Backend, on_any_device
-from ..backends.convergence import DENSE_LIMIT, TOLERANCE, check_residuals
+from ..backends.native.eigenvectors import DENSE_LIMIT, TOLERANCE, check_residuals
+from ..backends.threads import BLOCK_BYTES
 from .arpack import arpack_eigenpairs
 from .filtered import filtered_eigenpairs
 from .inverse import SPARE, inverse_eigenpairs
@@ -139,20 +140,32 @@ def _without_traces(matrix: Any) -> tuple[Any, float]:
     is the largest sum of the magnitudes in a row.
     """
     if not sp.issparse(matrix):
-        entries = sums = np.abs(matrix)
-    else:
-        matrix = matrix.tocsr()
-        places, entries = (matrix.indices, matrix.indptr), np.abs(matrix.data)
-        sums = sp.csr_array((entries, *places), shape=matrix.shape)
+        return _dense_without_traces(matrix)
+    matrix = matrix.tocsr()
+    places, entries = (matrix.indices, matrix.indptr), np.abs(matrix.data)
+    sums = sp.csr_array((entries, *places), shape=matrix.shape)
     size = float(sums.sum(axis=1).max()) or 1.0
     trace = entries < TRACE * size
     trace &= entries > 0
     if not trace.any():
         return matrix, size
-    if not sp.issparse(matrix):
-        return np.where(trace, 0.0, matrix), size
     data = np.where(trace, 0.0, matrix.data)
     return sp.csr_array((data, *places), shape=matrix.shape), size
+
+
+def _dense_without_traces(matrix: np.ndarray) -> tuple[np.ndarray, float]:
+    """Do that for a dense matrix, some rows at a time: it may be most of the memory."""
+    blocks = np.array_split(matrix, -(-matrix.nbytes // BLOCK_BYTES))
+    size = max(float(np.abs(rows).sum(axis=1).max()) for rows in blocks) or 1.0
+    if not any(_traces(rows, size).any() for rows in blocks):
+        return matrix, size
+    return np.where(_traces(matrix, size), 0.0, matrix), size
+
+
+def _traces(entries: np.ndarray, size: float) -> np.ndarray:
+    trace = np.abs(entries) < TRACE * size
+    trace &= entries != 0
+    return trace
 
 
 def _solve_dense(
@@ -305,8 +318,8 @@ def _from_above(
 
 def _check(matrix: Any, values: np.ndarray, vectors: np.ndarray, size: float) -> None:
     """Raise RuntimeError unless every column is an eigenvector."""
-    product = product_with(matrix)
-    images = np.stack([product(np.ascontiguousarray(v)) for v in vectors.T], axis=1)
+    rows = np.ascontiguousarray(vectors.T)
+    images = np.stack(list(map(product_with(matrix), rows)), axis=1)
     check_residuals(np.linalg.norm(images - vectors * values, axis=0), values, size)
 
 

@@ -35,11 +35,14 @@ class Columns:
     Attributes
     ----------
     features : pandas.DataFrame
-        Numbers as floats, categories as text; constant columns are left out.
+        Numbers as floats, dates as such, categories as text; constant columns are left
+        out.
     numbers, categories : tuple of str
-        The names of both kinds.
+        The names of both kinds; dates count as numbers.
     dates : tuple of str
-        Numbers that are days since 1970.
+        Numbers that are dates: they become days since 1970.
+    ordered : tuple of str
+        Categories whose levels are declared to be in order.
     levels : mapping of str to tuple of str
         Levels of each category, in the order they are declared, else by value.
     target : pandas.Series or None
@@ -64,6 +67,7 @@ class Columns:
     impute: str | None = None
     decided: Sequence[str] = ()
     dates: tuple[str, ...] = ()
+    ordered: tuple[str, ...] = ()
 
     def take(self, rows: np.ndarray) -> Columns:
         """Return the same columns with some of the rows."""
@@ -160,11 +164,12 @@ def choose_columns(
     if not used:
         raise ValueError("no column is left to embed: all are constant or left out.")
     numbers = [f.column for f in used if f.kind in NUMBERS]
+    dates = [f.column for f in used if f.kind == "date"]
     words = {
         f.column: as_category(frame[f.column]) for f in used if f.kind not in NUMBERS
     }
     return Columns(
-        features=_features(frame, [f.column for f in used], numbers, words),
+        features=_features(frame, [f.column for f in used], numbers, dates, words),
         numbers=tuple(numbers),
         categories=tuple(words),
         levels={name: levels for name, (_, levels) in words.items()},
@@ -173,7 +178,8 @@ def choose_columns(
         left_out=left_out,
         impute=impute,
         decided=decided,
-        dates=tuple(f.column for f in used if f.kind == "date"),
+        dates=tuple(dates),
+        ordered=tuple(n for n in words if getattr(frame[n].dtype, "ordered", False)),
     )
 
 
@@ -192,16 +198,24 @@ def _with_missing(
 
 
 def _features(
-    frame: pd.DataFrame, names: list[str], numbers: list[str], words: Mapping[str, Any]
+    frame: pd.DataFrame,
+    names: list[str],
+    numbers: list[str],
+    dates: list[str],
+    words: Mapping[str, Any],
 ) -> pd.DataFrame:
-    """Return the features: numbers as floats, categories as text."""
+    """Return the features: numbers as floats, dates as such, categories as text."""
     import pandas as pd
 
     table = as_numbers(frame, numbers)
-    if not words:
+    if not words and not dates:
         return table
     texts = {name: text for name, (text, _) in words.items()}
-    parts = [table, pd.DataFrame(texts, index=frame.index, dtype=object)]
+    parts = [
+        table.drop(columns=dates),
+        frame[dates],
+        pd.DataFrame(texts, index=frame.index, dtype=object),
+    ]
     return pd.concat(parts, axis=1)[names]
 
 

@@ -6,17 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    OneHotEncoder,
-    OrdinalEncoder,
-    StandardScaler,
-)
 
 from ..datasets._record import order_levels
+from ..estimators.table_encoder import TableEncoder
 from .columns import Columns
 
 if TYPE_CHECKING:
@@ -32,32 +24,29 @@ def make_encoder(
     categories: str = "one-hot",
     scale: bool = True,
     impute: str | None = None,
-) -> ColumnTransformer:
+) -> TableEncoder:
     """Return what turns the features into numbers, not fitted yet.
 
-    Numbers are scaled to mean 0 and variance 1. A category becomes a column of 0 and 1
-    for each level, not scaled: two different levels are then √2 apart, which is the
-    root mean square distance of two samples in a scaled number, so each column counts
-    the same. As "ordinal" it becomes the position of its level, scaled like a number,
-    which is what the papers did.
+    Every column counts alike, whatever its kind: see `TableEncoder`.
 
     Parameters
     ----------
     columns : Columns
         What there is.
     categories : {"one-hot", "ordinal"}, default="one-hot"
-        How categories become numbers.
+        How categories become numbers: a column for each level, or the position of the
+        level, scaled like a number, which is what the papers did. Categories that are
+        declared as ordered are always positions.
     scale : bool, default=True
-        Whether numbers and positions of levels are scaled.
+        Whether columns are scaled to count alike.
     impute : {"median"} or None, default=None
         "median" fills a missing number with the median of its column, and a missing
         category with the most frequent level.
 
     Returns
     -------
-    ColumnTransformer
-        From a data frame to an array. A new level of a one-hot category is none of
-        the known ones.
+    TableEncoder
+        From a data frame to an array.
 
     Examples
     --------
@@ -66,9 +55,9 @@ def make_encoder(
     >>> frame = pd.DataFrame({"size": [1, 2, 3], "hue": ["red", "blue", "red"]})
     >>> columns = choose_columns(frame)
     >>> make_encoder(columns).fit_transform(columns.features).round(2)
-    array([[-1.22,  0.  ,  1.  ],
-           [ 0.  ,  1.  ,  0.  ],
-           [ 1.22,  0.  ,  1.  ]])
+    array([[-1.22,  0.71],
+           [ 0.  , -1.41],
+           [ 1.22,  0.71]])
     """
     for name, value, known in (
         ("categories", categories, CATEGORIES),
@@ -77,47 +66,20 @@ def make_encoder(
         if value not in known:
             listed = " or ".join(repr(word) for word in known)
             raise ValueError(f"{name} must be {listed}. Got {value!r} instead.")
-    levels = [
-        np.array(columns.levels[name], dtype=object) for name in columns.categories
-    ]
-    last = ("scale", StandardScaler()) if scale else ("keep", FunctionTransformer())
-    numbers: list[tuple[str, Any]] = [last]
-    if categories == "one-hot":
-        coder = OneHotEncoder(
-            categories=levels, handle_unknown="ignore", sparse_output=False
-        )
-        words: list[tuple[str, Any]] = [("encode", coder)]
-    else:
-        words = [("encode", OrdinalEncoder(categories=levels)), last]
-    if impute is not None:
-        numbers.insert(0, ("impute", SimpleImputer(strategy="median")))
-        words.insert(0, ("impute", SimpleImputer(strategy="most_frequent")))
-    # By position: of names scikit-learn looks for each in a list of all.
-    place = columns.features.columns.get_indexer
-    parts = [
-        ("numbers", Pipeline(numbers), place(list(columns.numbers)).tolist()),
-        ("categories", Pipeline(words), place(list(columns.categories)).tolist()),
-    ]
-    return ColumnTransformer(
-        [part for part in parts if part[2]],
-        sparse_threshold=0,
-        verbose_feature_names_out=False,
+    ranked = _ranked(columns, categories)
+    levels = {name: list(found) for name, found in columns.levels.items()}
+    others = {name: levels[name] for name in levels if name not in ranked}
+    return TableEncoder(
+        ordered={name: levels[name] for name in ranked} or None,
+        categories=others or None,
+        scale=scale,
+        impute=impute,
     )
 
 
-def is_encoder(encoder: Any) -> bool:
-    """Say whether something fitted has the form that `make_encoder` gives."""
-    if not isinstance(encoder, ColumnTransformer):
-        return False
-    parts = [part for part in encoder.transformers_ if part[0] != "remainder"]
-    kinds = {"numbers": None, "categories": (OneHotEncoder, OrdinalEncoder)}
-    for name, steps, _ in parts:
-        if name not in kinds or not isinstance(steps, Pipeline):
-            return False
-        coders, coder = kinds[name], steps.named_steps.get("encode")
-        if coders is not None and not isinstance(coder, coders):
-            return False
-    return bool(parts)
+def _ranked(columns: Columns, categories: str) -> tuple[str, ...]:
+    """Return the categories that become positions of levels."""
+    return columns.categories if categories == "ordinal" else columns.ordered
 
 
 def describe_columns(
@@ -139,13 +101,14 @@ def describe_columns(
         The features, then the target, the id, and what was left out.
     """
     missing = columns.features.isna().sum()
+    ranked = _ranked(columns, categories)
     rows = []
     for name in columns.features.columns:
         if name in columns.levels:
             n_levels = len(columns.levels[name])
             kind = f"category, {n_levels} levels"
-            done = f"one-hot: {n_levels} columns of 0 and 1"
-            if categories == "ordinal":
+            done = _one_hot(n_levels, scale)
+            if name in ranked:
                 done = "position of its level" + (", scaled" if scale else "")
             filling = "most frequent level"
         else:
@@ -166,6 +129,15 @@ def describe_columns(
     return rows
 
 
+def _one_hot(n_levels: int, scale: bool) -> str:
+    """Say what a category of so many levels becomes."""
+    if not scale:
+        return f"one-hot: {n_levels} columns of 0 and 1"
+    if n_levels == 2:
+        return "one-hot: 1 column, scaled to mean 0, variance 1"
+    return f"one-hot: {n_levels} columns, scaled to mean 0, variance 1 together"
+
+
 def summarize_columns(
     columns: Columns, *, categories: str = "one-hot", scale: bool = True
 ) -> str:
@@ -178,9 +150,14 @@ def summarize_columns(
             parts.append(f"{_counted(plain, 'number')} {done}")
         if columns.dates:
             parts.append(f"{_counted(len(columns.dates), 'date')} as days, {done}")
-    if columns.categories:
-        done = f"{_counted(len(columns.categories), 'category')} {categories}"
-        parts.append(done + (", scaled" if categories == "ordinal" and scale else ""))
+    ranked = len(_ranked(columns, categories))
+    for count, word in (
+        (len(columns.categories) - ranked, "one-hot"),
+        (ranked, "ordinal"),
+    ):
+        if count:
+            done = f"{_counted(count, 'category')} {word}"
+            parts.append(done + (", scaled" if scale else ""))
     missing = int(columns.features.isna().sum().sum())
     if missing:
         parts.append(f"{_counted(missing, 'missing cell')} filled in")

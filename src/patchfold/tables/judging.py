@@ -27,6 +27,12 @@ LONG_TEXT = 30
 FEW_ROWS = 20
 """Below this, numbers in order are no row counter, and different ones no identifier."""
 
+MAX_CLASSES = 56
+"""Most classes that a picture can tell apart."""
+
+FEW_NUMBERS = 10
+"""A target of fractions with more distinct values than this is a measurement."""
+
 _ID = re.compile(
     r"(?i:(^|[\W_])(id|ids|uuid|guid|key|nr|no|number|num|index|idx|row|rowid|serial)$)"
     r"|[a-z]I[Dd]$|^(?i:(id|row|index|unnamed)([\W_]|$))"
@@ -220,3 +226,36 @@ def rare_classes(target: pd.Series) -> str:
         return ""
     many = f"{len(alone)} classes" if len(alone) > 1 else "a class"
     return f"{many} of one row: {listed([str(name) for name in alone])}"
+
+
+def is_measurement(target: pd.Series) -> bool:
+    """Say whether a target is numbers on a scale, and not classes."""
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    if is_bool_dtype(target.dtype) or not is_numeric_dtype(target.dtype):
+        return False
+    values = np.unique(target.dropna().to_numpy(dtype=float))
+    are_counts = bool((values == np.floor(values)).all())
+    return values.size > (MAX_CLASSES if are_counts else FEW_NUMBERS)
+
+
+def holds_classes(target: pd.Series) -> bool:
+    """Say whether a target is classes that a method can learn from.
+
+    There are two to `MAX_CLASSES` of them, and two of them have two rows or more.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from patchfold.tables.judging import holds_classes
+    >>> holds_classes(pd.Series(["a", "b", "a", "b"]))
+    True
+    >>> holds_classes(pd.Series([1.5, 2.5, 2.25] * 10 + list(range(8))))
+    False
+    """
+    counts = target.value_counts()
+    return (
+        not is_measurement(target)
+        and 2 <= len(counts) <= MAX_CLASSES
+        and int((counts > 1).sum()) >= 2
+    )

@@ -1,4 +1,4 @@
-"""A new table -> the features that a fitted encoder knows."""
+"""A new table -> the features that a fitted encoder knows, and what is new in them."""
 
 from __future__ import annotations
 
@@ -7,30 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..estimators.table_encoder import TableEncoder
 from .columns import as_category
 from .interpretation import as_flags
 from .naming import listed
-from .newcomers import Memory, far_values, fill_gaps
+from .newcomers import Memory, News, count_beyond
 from .numbers import as_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
-KINDS = ("numbers", "categories")
-"""Parts of an encoder."""
-
 
 def match_columns(
-    frame: pd.DataFrame, encoder: Any, memory: Memory | None = None
-) -> tuple[pd.DataFrame, list[str]]:
+    frame: pd.DataFrame, encoder: TableEncoder, memory: Memory | None = None
+) -> tuple[pd.DataFrame, News]:
     """Take the columns a fitted encoder knows from a new table.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         New samples; other columns are ignored.
-    encoder : ColumnTransformer
-        As `make_encoder` makes it, fitted.
+    encoder : TableEncoder
+        Fitted on a data frame.
     memory : Memory or None
         What is known of the training table: missing cells are filled by it, and values
         far outside its range counted. Without it missing cells are refused, unless the
@@ -39,10 +37,9 @@ def match_columns(
     Returns
     -------
     features : pandas.DataFrame
-        What the encoder can transform.
-    remarks : list of str
-        Levels it has never seen, which become none of the known ones, and what
-        `memory` tells.
+        What the encoder can transform. Levels it has never seen are missing.
+    news : News
+        What is counted.
 
     Raises
     ------
@@ -52,50 +49,61 @@ def match_columns(
     import pandas as pd
 
     require_columns(encoder, frame.columns)
-    parts = encoder_parts(encoder)
-    dates = () if memory is None else memory.dates
-    features, remarks = [], []
-    if "numbers" in parts:
-        names = parts["numbers"][1]
-        if memory is not None:
-            _check_dates(frame, names, dates)
-        features.append(as_numbers(as_flags(frame, names), names))
-    if "categories" in parts:
-        steps, names = parts["categories"]
-        texts = {}
-        for position, name in enumerate(names):
-            texts[name], levels = as_category(frame[name])
-            coder = steps.named_steps["encode"]
-            known = set(coder.categories_[position])
-            new = [word for word in levels if word not in known]
-            remarks += _new_levels(texts[name], name, new, coder.handle_unknown)
-        features.append(pd.DataFrame(texts, index=frame.index, dtype=object))
-    table = pd.concat(features, axis=1)
-    if memory is not None:
-        held = [parts[kind][1] if kind in parts else [] for kind in KINDS]
-        table, filled = fill_gaps(table, memory, *held)
-        remarks += [*filled, *far_values(table, memory, held[0])]
-    elif not any("impute" in steps.named_steps for steps, _ in parts.values()):
-        refuse_missing(table)
-    return table, remarks
+    memory = memory or Memory()
+    numbers, words = split_columns(encoder)
+    dates = [n for n, k in _kinds(encoder) if k == "date"]
+    _check_dates(frame, numbers, dates)
+    values = as_numbers(as_flags(frame, numbers), numbers)
+    texts = {name: as_category(frame[name])[0] for name in words}
+    table = pd.concat(
+        [values, pd.DataFrame(texts, index=frame.index, dtype=object)], axis=1
+    )
+    gaps = table.isna().sum()
+    missing = {str(name): int(count) for name, count in gaps.items() if count}
+    news = News(len(frame), missing=missing, **count_beyond(values, memory, numbers))
+    if memory.numbers or memory.words:
+        usual: dict[str, Any] = dict(zip(words, memory.words, strict=True))
+        usual |= dict(zip(numbers, (row[2] for row in memory.numbers), strict=True))
+        if encoder.impute is None:
+            table = table.fillna({name: usual[name] for name in missing})
+    elif encoder.impute is None:
+        refuse_missing(missing)
+    for name, levels in words.items():
+        column = table[name]
+        new = column.notna() & ~column.isin(levels)
+        if new.any():
+            news.unseen[name] = int(new.sum()), sorted(set(column[new]))
+            table[name] = column.mask(new)
+    for name in dates:
+        table[name] = _as_dates(table[name])
+    return table[[name for name, _ in _kinds(encoder)]], news
 
 
-def _new_levels(
-    texts: np.ndarray, name: str, new: list[str], handling: str
-) -> list[str]:
-    """Say which levels are new; refuse them where codes are positions of levels."""
-    rows = int(np.isin(texts.astype(str), new).sum()) if new else 0
-    if not rows:
-        return []
-    if handling == "error":
-        raise ValueError(
-            f"column {name!r} has levels the model has not seen: {listed(new)}."
-        )
-    many = f"{rows:,} rows have" if rows > 1 else "1 row has"
-    return [
-        f"{many} levels of {name!r} that the model has not seen, which count as none "
-        f"of the known ones ({listed(new)})"
-    ]
+def _kinds(encoder: TableEncoder) -> list[tuple[str, str]]:
+    return list(zip(map(str, encoder.feature_names_in_), encoder.kinds_, strict=True))
+
+
+def split_columns(
+    encoder: TableEncoder,
+) -> tuple[list[str], dict[str, tuple[Any, ...]]]:
+    """Return the numbers that an encoder knows, and its categories with their levels.
+
+    Dates and truth values count as numbers.
+    """
+    names = [name for name, _ in _kinds(encoder)]
+    pairs = list(zip(names, encoder.categories_, strict=True))
+    return [n for n, known in pairs if not known], {n: k for n, k in pairs if k}
+
+
+def _as_dates(days: pd.Series) -> pd.Series:
+    """Return days since 1970 as dates, to the microsecond."""
+    import pandas as pd
+
+    whole = np.rint(days.to_numpy(dtype=np.float64) * 86_400e6)
+    stamps = np.full(len(days), "NaT", dtype="M8[us]")
+    present = ~np.isnan(whole)
+    stamps[present] = whole[present].astype(np.int64).astype("M8[us]")
+    return pd.Series(stamps, index=days.index)
 
 
 def _check_dates(frame: pd.DataFrame, names: list[str], dates: Collection[str]) -> None:
@@ -115,22 +123,7 @@ def _check_dates(frame: pd.DataFrame, names: list[str], dates: Collection[str]) 
             )
 
 
-def encoder_parts(encoder: Any) -> dict[str, tuple[Any, list[str]]]:
-    """Return the steps and the columns of each kind that a fitted encoder has."""
-    return {
-        kind: (steps, _names_of(encoder, columns))
-        for kind, steps, columns in encoder.transformers_
-        if kind in KINDS
-    }
-
-
-def _names_of(encoder: Any, columns: list[Any]) -> list[str]:
-    """Return names of columns: earlier models hold these, later ones positions."""
-    names = encoder.feature_names_in_
-    return [c if isinstance(c, str) else str(names[c]) for c in columns]
-
-
-def require_columns(encoder: Any, names: Iterable[str]) -> None:
+def require_columns(encoder: TableEncoder, names: Iterable[str]) -> None:
     """Raise ValueError if a table lacks columns that a fitted encoder knows."""
     known = set(names)
     absent = [name for name in encoder.feature_names_in_ if name not in known]
@@ -140,13 +133,11 @@ def require_columns(encoder: Any, names: Iterable[str]) -> None:
         )
 
 
-def refuse_missing(features: pd.DataFrame) -> None:
+def refuse_missing(counts: dict[str, int]) -> None:
     """Raise an error that counts the missing cells of each column, if there are any."""
-    counts = features.isna().sum()
-    counts = counts[counts > 0]
-    if len(counts):
+    if counts:
         found = listed([f"{name} {count}" for name, count in counts.items()])
         raise ValueError(
-            f"{counts.sum()} cells are missing ({found}), and the model was fitted "
-            "without any: leave these rows out, or fit it with --impute median."
+            f"{sum(counts.values())} cells are missing ({found}), and the model was "
+            "fitted without any: leave these rows out, or fit it with --impute median."
         )

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shlex
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LONGEST_WORD = 60
 """Characters of a name or level that a message shows."""
@@ -51,3 +56,23 @@ def _shown(word: str) -> str:
     """Return a word of a file in one line, and not too much of it."""
     short = word if len(word) <= LONGEST_WORD else f"{word[:LONGEST_WORD]}..."
     return short if short.isprintable() else repr(short)
+
+
+def coordinate_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the first two coordinates in a table that `embed` wrote.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from patchfold.tables.naming import coordinate_columns
+    >>> coordinate_columns(pd.DataFrame(columns=["kind", "elap_1", "elap_2"]))
+    ['elap_1', 'elap_2']
+    """
+    for name in reversed(frame.columns):
+        first = re.fullmatch(r"(.+)_1", str(name))
+        if first and f"{first[1]}_2" in frame.columns:
+            return [str(name), f"{first[1]}_2"]
+    raise ValueError(
+        "no two columns are named as coordinates (NAME_1 and NAME_2): name them "
+        "(--x and --y)."
+    )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from ..neighbors.choice import find_query_neighbors
 from .naming import listed
+from .numbers import as_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +88,7 @@ def remember(
 ) -> Memory:
     """Return what a pipeline must know of its table to take other ones."""
     features = columns.features
-    values = features[list(columns.numbers)].to_numpy(dtype=np.float64)
+    values = as_numbers(features, list(columns.numbers)).to_numpy()
     ranges = np.empty((values.shape[1], 3))
     if values.size:
         ranges[:, 0] = np.fmin.reduce(values)
@@ -148,64 +149,142 @@ def recall(note: Any, numbers: Sequence[str], words: Sequence[str]) -> Memory:
     return Memory(**{**note, **made})
 
 
-def fill_gaps(
-    features: pd.DataFrame, memory: Memory, numbers: list[str], words: list[str]
-) -> tuple[pd.DataFrame, list[str]]:
-    """Fill missing cells with what was usual in training, and count them."""
-    counts = features.isna().sum()
-    counts = counts[counts > 0]
-    if counts.empty:
-        return features, []
-    usual: dict[str, Any] = dict(
-        zip(numbers, (row[2] for row in memory.numbers), strict=True)
-    )
-    usual |= dict(zip(words, memory.words, strict=True))
-    filled = features.fillna({name: usual[name] for name in counts.index})
-    found = listed([f"{name} {count}" for name, count in counts.items()])
-    many = (
-        f"{counts.sum()} missing cells were" if counts.sum() > 1 else "a missing cell"
-    )
-    many += "" if counts.sum() > 1 else " was"
-    return filled, [f"{many} filled with the training table's median or mode ({found})"]
+@dataclass
+class News:
+    """What is new in rows that a model has not seen.
+
+    Attributes
+    ----------
+    n_rows : int
+        How many rows there are.
+    unseen : dict of str to (int, list of str)
+        By column, cells with levels that the model does not know, and these levels.
+    missing, beyond : dict of str to int
+        By column, missing cells, and values far outside the training range.
+    n_beyond : int
+        Rows with such values.
+    n_far, n_looked : int
+        Rows without a training sample near, and rows that were looked at for that.
+    """
+
+    n_rows: int
+    unseen: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
+    missing: dict[str, int] = field(default_factory=dict)
+    beyond: dict[str, int] = field(default_factory=dict)
+    n_beyond: int = 0
+    n_far: int = 0
+    n_looked: int = 0
+
+    def __add__(self, other: News) -> News:
+        unseen = dict(self.unseen)
+        for name, (count, levels) in other.unseen.items():
+            before, known = unseen.get(name, (0, []))
+            unseen[name] = before + count, sorted({*known, *levels})
+        return News(
+            self.n_rows + other.n_rows,
+            unseen,
+            _added(self.missing, other.missing),
+            _added(self.beyond, other.beyond),
+            self.n_beyond + other.n_beyond,
+            self.n_far + other.n_far,
+            self.n_looked + other.n_looked,
+        )
+
+    def told(self) -> list[str]:
+        """Return one warning that counts all of it, or none."""
+        said = [
+            f"{_rows(count)} levels of {name!r} that the model has not seen, which "
+            f"count as missing ({listed(levels)})"
+            for name, (count, levels) in self.unseen.items()
+        ]
+        if self.missing:
+            count = sum(self.missing.values())
+            many = (
+                f"{count:,} missing cells were" if count > 1 else "a missing cell was"
+            )
+            said.append(
+                f"{many} filled with the training table's median or mode "
+                f"({_counts(self.missing)})"
+            )
+        if self.n_beyond:
+            said.append(
+                f"{_rows(self.n_beyond)} values far outside the training range "
+                f"({_counts(self.beyond)})"
+            )
+        if self.n_far:
+            some = self.n_looked < self.n_rows
+            part = f" ({self.n_looked:,} were looked at)" if some else ""
+            said.append(
+                f"{_rows(self.n_far)} no training sample near{part}: the nearest is "
+                f"more than {APART:g} times as far as any training sample's nearest "
+                "other one"
+            )
+        return [f"of {self.n_rows:,} new rows: {'; '.join(said)}."] if said else []
 
 
-def far_values(features: pd.DataFrame, memory: Memory, numbers: list[str]) -> list[str]:
-    """Count rows with values far outside the training range, by column."""
-    if not numbers:
-        return []
+def _added(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
+    names = dict.fromkeys([*left, *right])
+    return {name: left.get(name, 0) + right.get(name, 0) for name in names}
+
+
+def _counts(found: Mapping[str, int]) -> str:
+    return listed([f"{name} {count}" for name, count in found.items()])
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} rows have" if count > 1 else "1 row has"
+
+
+def count_beyond(
+    features: pd.DataFrame, memory: Memory, numbers: list[str]
+) -> dict[str, Any]:
+    """Count values far outside the training range, and rows with any: for `News`."""
+    if not numbers or not memory.numbers:
+        return {}
     values = features[numbers].to_numpy(dtype=np.float64)
     least, greatest, _ = np.array(memory.numbers).T
     room = BEYOND * (greatest - least)
     beyond = (values < least - room) | (values > greatest + room)
     counts = beyond.sum(axis=0)
-    if not counts.any():
-        return []
-    found = [f"{numbers[k]} {counts[k]}" for k in np.flatnonzero(counts)]
-    rows = int(beyond.any(axis=1).sum())
-    return [f"{_rows(rows)} values far outside the training range ({listed(found)})"]
+    found = {numbers[k]: int(counts[k]) for k in np.flatnonzero(counts)}
+    return {"beyond": found, "n_beyond": int(beyond.any(axis=1).sum())}
 
 
-def far_rows(samples: np.ndarray, estimator: Any) -> list[str]:
-    """Count rows that are far from every training sample.
+def nearness(estimator: Any) -> float | None:
+    """Return how far from its nearest training sample a row may be.
 
-    Estimators that do not keep the training samples (PatchProjection) cannot tell.
+    None of an estimator that does not keep these samples (PatchProjection).
     """
     training = training_samples(estimator)
     if training is None or len(training) < 3:
-        return []
+        return None
     some = _evenly(len(training), MOST_PAIRS // 10 // len(training))
     search = find_query_neighbors(training[some], training, 1, own=some)
-    limit = APART * float(search.distances.max())
-    rows = _evenly(len(samples), MOST_PAIRS // len(training))
+    return APART * float(search.distances.max())
+
+
+def count_far(
+    samples: np.ndarray, estimator: Any, limit: float | None, most: int = MOST_PAIRS
+) -> dict[str, Any]:
+    """Count rows that are far from every training sample: for `News`.
+
+    Parameters
+    ----------
+    samples : array (n, m)
+        Rows, encoded.
+    estimator : estimator
+        Which has the training samples.
+    limit : float or None
+        As `nearness` returns it.
+    most : int
+        Pairs of rows and training samples to look at.
+    """
+    training = training_samples(estimator)
+    if limit is None or training is None:
+        return {}
+    rows = _evenly(len(samples), most // len(training))
     nearest = find_query_neighbors(samples[rows], training, 1).distances
-    far = int((nearest > limit).sum())
-    if not far:
-        return []
-    part = f" ({len(rows):,} were looked at)" if len(rows) < len(samples) else ""
-    return [
-        f"{_rows(far)} no training sample near{part}: the nearest is more than "
-        f"{APART:g} times as far as any training sample's nearest other one"
-    ]
+    return {"n_far": int((nearest > limit).sum()), "n_looked": len(rows)}
 
 
 def _evenly(n: int, most: int) -> np.ndarray:
@@ -225,22 +304,16 @@ def training_samples(estimator: Any) -> np.ndarray | None:
     return None
 
 
-def one_warning(n_rows: int, remarks: Iterable[str]) -> list[str]:
-    """Join what is said of new rows."""
-    said = list(remarks)
-    return [f"of {n_rows:,} new rows: {'; '.join(said)}."] if said else []
-
-
-def name_strangers(frame: pd.DataFrame, encoder: Any, memory: Memory) -> list[str]:
+def name_strangers(names: Collection[str], encoder: Any, memory: Memory) -> list[str]:
     """Name columns that the model does not know, and an id that is not here."""
     known = {*encoder.feature_names_in_, *memory.ignored, memory.id, memory.target}
-    others = [name for name in frame.columns if name not in known]
+    others = [name for name in names if name not in known]
     said = []
     if others:
         said.append(
             f"columns that the model does not know are ignored: {listed(others)}."
         )
-    if memory.id is not None and memory.id not in frame.columns:
+    if memory.id is not None and memory.id not in names:
         said.append(f"there is no column {memory.id!r}, which named the samples.")
     return said
 
@@ -256,7 +329,3 @@ def class_columns(posterior: Any, memory: Memory, stem: str) -> list[pd.Series]:
     for k, name in enumerate(memory.classes):
         columns.append(pd.Series(posterior[:, k], name=f"{stem}_probability_{name}"))
     return columns
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} rows have" if count > 1 else "1 row has"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..backends.backend import require_memory
 from ..backends.files import check_growth
-from ..backends.memory import require_memory
-from .arrow import as_objects, text_columns, to_frame
+from .arrow import text_columns, to_frame
 from .dialect import MAX_COLUMNS, MAX_NAME, TOO_WIDE
 
 if TYPE_CHECKING:
@@ -119,11 +119,6 @@ def read_feather(path: Path) -> tuple[pd.DataFrame, list[str]]:
             batches[-1].validate(full=True)
         table = pa.Table.from_batches(batches, file.schema)
     return to_frame(table), text_columns(table.schema)
-
-
-def frame_of(table: pa.Table, words: list[str]) -> pd.DataFrame:
-    """Return an Arrow table as a data frame, its columns of text as objects."""
-    return as_objects(to_frame(table), words)
 
 
 def cut_rows(contents: Contents, length: int) -> list[list[Run]]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..backends.backend import require_memory
 from ..backends.files import read_bytes, write_bytes
-from ..backends.memory import require_memory
 from ..datasets import DatasetUnavailableError, load
 from .arff import parse_arff
 from .arrow import text_columns, to_frame

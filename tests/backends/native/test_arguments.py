@@ -31,10 +31,12 @@ SIZES = {
     "sparse_times": {"w": 8, "s": 1, "t": 4},
     "recur": {"w": 8, "s": 1, "t": 4},
     "mirror_edges": {"e": 4, "f": 8},
+    "add_mirrored": {"e": 4, "f": 8},
     "keys_of_rows": {"d": 20, "b": 20},
     "read_keys": {"b": 20, "k": 3},
     "unite_relations": {"f": 6},
     "unite_neighbors": {"f": 6},
+    "nearest_members": {"g": 1},
     "search_cells": {"g": 6, "p": 96, "h": 1, "c": 5, "y": 5, "z": 5, "q": 5},
 }
 """Sizes that fit together where five of everything would not."""
@@ -307,6 +309,8 @@ def test_lengths_that_no_path_has_are_refused(length):
     graph.data[3] = length
     with pytest.raises(ValueError, match="length"):
         native_graph.shortest_paths(graph, np.arange(6))
+    with pytest.raises(ValueError, match="length"):
+        native_graph.paths_of_groups(graph, *2 * [np.arange(6)], np.empty((6, 6)))
 
 
 @pytest.mark.parametrize(
@@ -326,6 +330,7 @@ def test_sparse_matrices_that_are_none_are_refused(part, at, value):
     order = np.arange(6, dtype=np.int32)
     for run in (
         lambda: native_graph.shortest_paths(graph, np.arange(6)),
+        lambda: native_graph.paths_of_groups(graph, order, order, np.empty((6, 6))),
         lambda: native_graph.reorder(graph, order, order),
         lambda: check_matrix(graph),
     ):

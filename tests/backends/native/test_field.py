@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from helpers.loops import needs_loops
 
 import patchfold as pf
@@ -31,16 +30,6 @@ def both(in_arrays):
 
 def points(rng, n=N):
     return (6 * rng.normal(size=(n, 2))).clip(-18, 18).astype(np.float32)
-
-
-def edges(rng, n=N):
-    table = rng.uniform(size=(n, n)) * (rng.uniform(size=(n, n)) < 0.2)
-    table[5] = 0  # a row without edges
-    graph = sp.csr_array(table.astype(np.float32))
-    graph.indices, graph.indptr = (
-        part.astype(np.int32) for part in (graph.indices, graph.indptr)
-    )
-    return graph
 
 
 @needs_loops
@@ -105,37 +94,6 @@ def test_grids(rng, both):
 
 @needs_loops
 @pytest.mark.parametrize("flat", [False, True])
-def test_steps(rng, both, flat):
-    Y, r, velocity = points(rng), points(rng), points(rng)
-    Y[:, 1], velocity[:, 1] = (0, 0) if flat else (Y[:, 1], velocity[:, 1])
-    graph, step = edges(rng), native.Step(0.3, 0.2, 0.1, 0.5, flat)
-
-    def move():
-        v, gain, moved = velocity.copy(), np.full_like(Y, 0.012), np.zeros_like(Y)
-        arrays = Y, r, v, gain, moved
-        sums = native.move_samples(graph, arrays, 0.8, step, slice(0, N))
-        return v, gain[:, : 2 - flat], moved, sums
-
-    found, expected = both(move)
-    for ours, theirs in zip(found, expected, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
-    moved, sums = found[2], found[3]
-    assert (np.linalg.norm(moved - Y, axis=1) <= 1 + 1e-5).all()
-    np.testing.assert_allclose(sums[:2], moved.sum(axis=0), atol=1e-3)
-    np.testing.assert_array_equal(sums[3:], [*moved.min(axis=0), *moved.max(axis=0)])
-    if flat:
-        assert (moved[:, 1] == 0).all()
-
-
-@needs_loops
-def test_stretch(rng, both):
-    Y, graph = points(rng), edges(rng)
-    found, expected = both(lambda: native.stretch(graph, Y, 0.8, slice(3, N)))
-    assert found == pytest.approx(expected, rel=1e-6)
-
-
-@needs_loops
-@pytest.mark.parametrize("flat", [False, True])
 def test_new_samples(rng, both, flat):
     Y, field = points(rng), rng.normal(size=(80, 75)).astype(np.float32)
     near = rng.integers(0, N, (40, 5))
@@ -196,34 +154,8 @@ class TestRefusals:
             native.spread(GRID, Y, table, slice(0, 1))
 
     @needs_loops
-    @pytest.mark.parametrize(
-        "change",
-        [
-            lambda graph: graph.indices.__setitem__(0, 90),
-            lambda graph: graph.indices.__setitem__(0, -1),
-            lambda graph: graph.indptr.__setitem__(1, -5),
-            lambda graph: graph.indptr.__setitem__(N, 2**30),
-        ],
-    )
-    def test_graphs_with_bad_indices(self, rng, change):
-        graph, Y = edges(rng), points(rng)
-        change(graph)
-        step = native.Step(1.0, 1.0, 1.0, 0.5, False)
-        arrays = Y, *(np.zeros_like(Y) for _ in range(4))
-        with pytest.raises(IndexError, match="an index outside of the samples"):
-            native.move_samples(graph, arrays, 1.0, step, slice(0, N))
-        with pytest.raises(IndexError, match="an index outside of the samples"):
-            native.stretch(graph, Y, 1.0, slice(0, N))
-
-    @needs_loops
     def test_arrays_of_other_lengths(self, rng):
-        graph, Y = edges(rng), points(rng)
-        step = native.Step(1.0, 1.0, 1.0, 0.5, False)
-        arrays = Y, *(np.zeros_like(Y) for _ in range(3)), np.zeros_like(Y[1:])
-        with pytest.raises(ValueError, match=r"moved has size 89 .* instead of 90"):
-            native.move_samples(graph, arrays, 1.0, step, slice(0, N))
-        with pytest.raises(ValueError, match=r"pointer has size 91 .* instead of 90"):
-            native.stretch(graph, Y[1:], 1.0, slice(0, N - 1))
+        Y = points(rng)
         with pytest.raises(ValueError, match=r"r has size 89 .* instead of 90"):
             native.push_by_pairs(Y, Y, Y[1:].copy(), 1.0, slice(0, N))
 

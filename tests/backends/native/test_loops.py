@@ -8,11 +8,11 @@ import scipy.sparse as sp
 from helpers.loops import needs_loops
 
 import patchfold as pf
-from patchfold.backends.distances import nearest_first
 from patchfold.backends.native import eigenvectors as native_vectors
 from patchfold.backends.native import graph as native_graph
 from patchfold.backends.native import neighbors as native_neighbors
 from patchfold.backends.native import patches as native_patches
+from patchfold.backends.native.neighbors import nearest_first
 from patchfold.dissimilarity.curvature import (
     NEAR,
     compare_directions,
@@ -97,14 +97,14 @@ def test_kl_of_factored_pairs_is_that_of_arrays(m, n_left, n_right):
 
     left, right = described(n_left), described(n_right)
     i, j = rng.integers(0, 60, (2, 200))
-    found = native_patches.kl_of_factored(left, right)(i, j)
+    found = native_patches.kl_of_pairs(left, right, factored=True)(i, j)
     assert left.factor.shape[1] == n_left + 1
     pairs = left._make(part[i] for part in left), right._make(part[j] for part in right)
     np.testing.assert_allclose(found, compare_kl(*pairs), rtol=1e-10, atol=1e-10)
     for place in range(7):  # arrays that end too soon
         short = (*right[:place], right[place][:-1], *right[place + 1 :])
         with pytest.raises(ValueError, match="kl_of_factored_pairs"):
-            native_patches.kl_of_factored(left, short)(i, j)
+            native_patches.kl_of_pairs(left, short, factored=True)(i, j)
 
 
 @needs_loops
@@ -116,17 +116,22 @@ def test_kl_of_pairs_is_that_of_arrays(m, kind):
     near = rng.integers(0, 60, (60, m + 5))
     described = describe_kl(fit_patches(X, X, near, covariance=kind))
     i, j = rng.integers(0, 60, (2, 200))
-    found = native_patches.kl_of_packed(described, described)(i, j)
+    found = native_patches.kl_of_pairs(described, described, factored=False)(i, j)
     left, right = (described._make(part[at] for part in described) for at in (i, j))
     np.testing.assert_allclose(found, compare_kl(left, right), rtol=1e-9, atol=1e-12)
     assert (found[i == j] == 0).all()
-    assert native_patches.kl_of_packed(described, described)(i[:0], j[:0]).size == 0
+    assert (
+        native_patches.kl_of_pairs(described, described, factored=False)(
+            i[:0], j[:0]
+        ).size
+        == 0
+    )
 
 
 @needs_loops
 def test_what_the_loops_cannot_read_is_left_to_arrays():
     single = tuple(np.ones((3, 2), dtype=np.float32) for _ in range(3))
-    assert native_patches.kl_of_packed(single, single) is None
+    assert native_patches.kl_of_pairs(single, single, factored=False) is None
     assert native_patches.invert_packed(np.ones((2, 3), dtype=np.float32)) is None
 
 
@@ -301,12 +306,44 @@ def test_curvatures_of_pairs_are_those_of_arrays(m, flat):
         # Sines of cosines that are not near 1 are good to 1e-16 / 1e-3.
         np.testing.assert_allclose(part, getattr(expected, name), rtol=1e-9, atol=1e-12)
     assert (found[:2, i == j][:, :3] == 0).all()
+    found = native_patches.turns_of_few_pairs(left, right)(i, j)
+    for part, name in zip(found, ("label_free", "within", "between"), strict=True):
+        np.testing.assert_allclose(part, getattr(expected, name), rtol=1e-13)
+
+
+@needs_loops
+@pytest.mark.parametrize(("r", "m"), [(1, 1), (3, 3), (7, 40), (24, 30)])
+def test_singular_rows_are_those_of_lapack(r, m):
+    rng = np.random.default_rng(m)
+    matrices = rng.normal(size=(13, r, m)) * 10.0 ** rng.integers(-9, 9, (13, 1, 1))
+    matrices[5:] -= matrices[5:].mean(axis=1, keepdims=True)  # of rank r - 1
+    matrices[7] = 0.0
+    values, rows = native_patches.singular_rows(matrices)
+    _, expected, right = np.linalg.svd(matrices, full_matrices=False)
+    largest = expected[:, :1]
+    np.testing.assert_allclose(values, expected, atol=1e-14 * r * largest.max())
+    known = expected > 1e-12 * largest
+    cosine = np.abs(np.sum(rows * right, axis=2))
+    np.testing.assert_allclose(cosine[known], 1.0, rtol=1e-12)
+    assert (values[7] == 0).all()
+    assert (rows[7] == 0).all()
+    alone = [native_patches.singular_rows(matrices[i : i + 1]) for i in (0, 6, 12)]
+    for i, (value, row) in zip((0, 6, 12), alone, strict=True):
+        assert (value[0] == values[i]).all()
+        assert (row[0] == rows[i]).all()
+
+
+@needs_loops
+def test_large_matrices_are_left_to_lapack():
+    assert native_patches.singular_rows(np.ones((2, 25, 30))) is None
+    assert native_patches.singular_rows(np.ones((2, 5, 900))) is None
 
 
 @needs_loops
 def test_directions_in_single_precision_are_left_to_arrays():
     single = np.ones((3, 2, 2), dtype=np.float32), np.ones((3, 2), dtype=np.float32)
     assert native_patches.turns_of_pairs(single, single, 0.9) is None
+    assert native_patches.turns_of_few_pairs(single, single) is None
 
 
 @needs_loops
@@ -370,7 +407,7 @@ def test_uneven_relations_are_united(in_arrays, hub):
 
 
 @needs_loops
-@pytest.mark.parametrize("m", [1, 2, 7, 16])
+@pytest.mark.parametrize("m", [1, 2, 7, 16, 24])
 def test_directions_of_small_matrices(m):
     rng = np.random.default_rng(m)
     root = rng.normal(size=(21, m, m + 3)) * np.arange(1, m + 1)[:, None]
@@ -392,7 +429,7 @@ def test_directions_of_small_matrices(m):
 
 @needs_loops
 def test_directions_that_the_loops_do_not_find_are_left_to_lapack():
-    assert native_patches.principal_directions(np.ones((2, 17, 17))) is None
+    assert native_patches.principal_directions(np.ones((2, 25, 25))) is None
     assert native_patches.principal_directions(np.ones((2, 3, 3), np.float32)) is None
 
 

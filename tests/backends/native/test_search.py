@@ -1,7 +1,5 @@
 """The search in cells finds what arrays do."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from helpers.loops import needs_loops
@@ -82,7 +80,7 @@ def cut(array):
 )
 def test_cells_that_c_would_read_beyond_are_refused(part, damage):
     X, groups = cells_of(np.random.default_rng(8), 90, 2, 5)
-    broken = replace(groups, **{part: damage(getattr(groups, part))})
+    broken = groups._replace(**{part: damage(getattr(groups, part))})
     with pytest.raises(ValueError, match="damaged, or of another version"):
         search_cells(broken, X, 2, 3)
 

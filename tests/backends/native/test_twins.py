@@ -5,6 +5,7 @@ files beside this one try the loops of a stage with more sizes and odd values.
 """
 
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,12 +13,21 @@ import scipy.sparse as sp
 from helpers.loops import needs_loops
 
 import patchfold
-from patchfold.backends.distances import nearest_first
-from patchfold.backends.native import eigenvectors, field, graph, loops, neighbors
+from patchfold.backends.native import (
+    eigenvectors,
+    field,
+    graph,
+    loops,
+    neighbors,
+    pulls,
+)
+from patchfold.backends.native.neighbors import nearest_first
 from patchfold.dissimilarity.curvature import describe_directions
 from patchfold.dissimilarity.kl import describe_kl
 from patchfold.dissimilarity.table import compare_pairs, get_dissimilarity
 from patchfold.patches.fitting import fit_patches
+from patchfold.posterior.local import local_score
+from patchfold.posterior.search import ClassSearch
 from patchfold.records import Patches
 
 N = 60
@@ -58,10 +68,11 @@ def patches(m, n_neighbors):
     return fit_patches(normal(N, m), normal(N, m), integers(N, N, n_neighbors))
 
 
-def lengths(measure, found):
+def lengths(measure, found, most=None):
     row = get_dissimilarity(measure)
     described = row.describe(found)
-    found = compare_pairs(row, described, described, *np.triu_indices(N, 1))
+    pairs = np.triu_indices(N, 1)
+    found = compare_pairs(row, described, described, *pairs, most=most)
     return tuple(part for part in vars(found).values() if part is not None)
 
 
@@ -73,11 +84,38 @@ def directions():
     return rows[..., None] * rows[..., None, :], varied
 
 
+def directions_of_factors():
+    """Return the same of patches of fewer points than features."""
+    rows, varied = describe_directions(
+        Patches(np.zeros((N, 6)), factor=normal(N, 4, 6), noise=np.zeros(N))
+    )
+    return rows[..., None] * rows[..., None, :], varied
+
+
 def cells():
     X, label = normal(N, 3), integers(4, N)
     groups = neighbors.group_samples(X, label, normal(4, 3))
     near, squared, beyond = neighbors.search_cells(groups, X, 2, 5)
     return np.sort(near, axis=1), np.sort(squared, axis=1), beyond
+
+
+def group_paths():
+    found = np.full((9, N), -1.0)
+    graph.paths_of_groups(matrix(), np.arange(20, 27), np.arange(7)[::-1], found)
+    return found
+
+
+MEMBERS = np.zeros(400, dtype=int)
+
+
+def class_neighbors(search):
+    return search.query_neighbors(2 * normal(N, 5), 0, 9)
+
+
+def class_scores(m, n_neighbors):
+    rule = {"shrinkage": 0.3, "ridge": 1e-3, "variance": 1.0}
+    near = integers(N, 9, n_neighbors)
+    return local_score(normal(9, m), 2 * normal(N, m), near, **rule)
 
 
 def product():
@@ -126,11 +164,30 @@ def forces():
     return field.gather(GRID, points(), normal(80, 75).astype(np.float32), r, ALL), r
 
 
+def mirrored_sum():
+    table = np.abs(normal(N, N)) * (integers(5, N, N) == 0)
+    found = sp.csr_array(table)
+    found.indices, found.indptr = (
+        part.astype(np.int32) for part in (found.indices, found.indptr)
+    )
+    for start, stop in pairwise(found.indptr):  # rows need not ascend
+        for part in (found.data, found.indices):
+            part[start:stop] = part[start:stop][::-1].copy()
+    sums, counts = graph.add_mirrored(found)
+    return *parts_of(sums), counts
+
+
+def weighed():
+    edges = pulls.in_eights(matrix(), matrix()[::-1])
+    edges.weigh(0.8, 0.2)
+    return edges
+
+
 def step():
-    Y, weights = points(), matrix().astype(np.float32)
+    Y = points()
     arrays = Y, Y / 9, Y / 7, np.full_like(Y, 0.5), np.zeros_like(Y)
-    factors = field.Step(0.3, 0.2, 0.1, 0.5, False)
-    return field.move_samples(weights, arrays, 0.8, factors, ALL), *arrays
+    factors = pulls.Step(0.3, 0.2, 0.1, 0.5, False)
+    return pulls.move_samples(weighed(), arrays, 0.8, factors, ALL), *arrays
 
 
 def settled():
@@ -160,21 +217,27 @@ CASES = {
     "read_keys": lambda: nearest_first(normal(9, N) ** 2, 7),
     "search_cells": cells,
     "moments_of_patches": lambda: (patches(3, 9).mean, patches(3, 9).covariance),
+    "nearest_members": lambda: class_neighbors(ClassSearch(normal(400, 5), MEMBERS)),
+    "score_patches": lambda: (class_scores(5, 9), class_scores(9, 5)),
     "packed_products": lambda: describe_kl(patches(9, 6)),
     "invert_packed": lambda: describe_kl(patches(3, 9)),
     "kl_of_pairs": lambda: lengths("kl", patches(3, 9)),
     "kl_of_factored_pairs": lambda: lengths("kl", patches(30, 4)),
     "principal_directions": directions,
+    "singular_rows": directions_of_factors,
     "turns_of_pairs": lambda: lengths("curvature", patches(4, 9)),
+    "turns_of_few_pairs": lambda: lengths("curvature", patches(4, 9), most=False),
     "unite_relations": lambda: graph.unite_relations(*relation(20)),
     "unite_neighbors": lambda: graph.unite_relations(*relation(4)),
     "mirror_edges": lambda: parts_of(
         graph.mirror_edges(*edges(), np.arange(1.0, 1 + edges()[1].size))
     ),
+    "add_mirrored": mirrored_sum,
     "reorder_rows": lambda: parts_of(
         graph.reorder(matrix(), np.arange(N)[::-1], np.arange(N)[::-1])
     ),
     "shortest_paths": lambda: graph.shortest_paths(matrix(), np.array([3, 40])),
+    "paths_of_groups": group_paths,
     "check_matrix": product,
     "sparse_times": product,
     "recur": recurrence,
@@ -189,9 +252,10 @@ CASES = {
     "push_by_pairs": pushes,
     "spread": masses,
     "gather": forces,
-    "move_samples": step,
-    "stretch": lambda: field.stretch(matrix().astype("f4"), points(), 0.8, ALL),
     "settle_samples": settled,
+    "fill_eights": lambda: tuple(vars(weighed()).values()),
+    "move_samples": step,
+    "stretch": lambda: pulls.stretch(weighed(), points(), 0.8, ALL),
 }
 """What runs each loop, by the function that the stages call."""
 

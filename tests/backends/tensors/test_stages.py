@@ -7,9 +7,8 @@ from helpers.comparing import edges_of
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 import patchfold as pf
-from patchfold.backends import memory as memory_module
 from patchfold.backends.backend import NUMPY, Backend
-from patchfold.backends.tensors import jacobi, spectral
+from patchfold.backends.tensors import devices, jacobi, spectral
 from patchfold.backends.tensors.graph import find_pieces
 from patchfold.backends.tensors.paths import path_lengths
 from patchfold.backends.tensors.search import GROUP, nearest_columns, search_all
@@ -287,7 +286,7 @@ class TestJacobi:
 
 class TestMemory:
     def test_work_that_does_not_fit_on_a_device_is_refused(self, monkeypatch):
-        monkeypatch.setattr(memory_module, "free_memory", lambda device: 2**30)
+        monkeypatch.setattr(devices, "free_memory", lambda device: 2**30)
         X = torch.empty((1_000_000, 50), device="meta")
         with pytest.raises(
             MemoryBudgetError, match=r"GiB, and the device meta has 1.0"

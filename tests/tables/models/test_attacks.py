@@ -501,11 +501,31 @@ def encoder_of(file):
     return file.encoder("TableEncoder")["_fitted"]["content"]
 
 
-def put_numbers(file, row, column, number):
-    node = encoder_of(file)["_numbers"]
+def put_numbers(file, row, column, number, name="_numbers"):
+    node = encoder_of(file)[name]
     array = np.load(io.BytesIO(file.parts[node["file"]]))
     array[row, column] = number
-    encoder_of(file)["_numbers"] = file.add_part("995.npy", array)
+    encoder_of(file)[name] = file.add_part("995.npy", array)
+
+
+@attack(r"refused.*_later\[1\] fills gaps with what cannot be", base="mixed")
+def table_gap_filled_with_no_level(file):
+    put_numbers(file, 1, 1, 7.0, "_later")
+
+
+@attack(r"refused.*_later\[0\] fills gaps with what cannot be", base="mixed map")
+def table_gap_filled_with_what_is_too_large(file):
+    put_numbers(file, 0, 1, 1e200, "_later")
+
+
+@attack("refused.*_later has infinity", base="mixed")
+def table_gap_filled_with_infinity(file):
+    put_numbers(file, 0, 1, np.inf, "_later")
+
+
+@attack("refused.*feature_names_in_ is no JSON", base="mixed")
+def table_names_that_are_no_list(file):
+    encoder_of(file)["feature_names_in_"] = value("[" * 10**5)
 
 
 @attack("refused.*TableEncoder: _numbers.*makes infinity", base="mixed")

@@ -30,10 +30,14 @@ from patchfold.tables import (
     match_columns,
     read_table,
 )
-from patchfold.tables.embedding import embed_table, place_table
+from patchfold.tables.embedding import embed_table
 from patchfold.tables.models.saving import ModelFileError, about_model
+from patchfold.tables.placing import place_table
 
 OLD_FILES = Path(__file__).with_name("model_files_1.zip")
+FORMER_ENCODERS = Path(__file__).with_name("model_files_2.zip")
+"""Pipelines of `embed` when it encoded columns by parts of scikit-learn."""
+
 TABLES = {
     "numbers": ["size", "width"],
     "categories": ["hue", "shape"],
@@ -148,8 +152,7 @@ def test_files_of_format_1_place_samples_as_they_did(name, tmp_path):
     assert about["format"] == 1
     queries = about["queries"]
     if isinstance(queries, dict):
-        table = pd.DataFrame(queries).replace({None: np.nan})
-        queries, _ = match_columns(table, model["columns"])
+        queries = pd.DataFrame(queries).replace({None: np.nan})
     placed = model.transform(
         np.array(queries) if isinstance(queries, list) else queries
     )
@@ -161,6 +164,42 @@ def test_files_of_format_1_place_samples_as_they_did(name, tmp_path):
         again.transform(np.array(queries) if isinstance(queries, list) else queries),
         placed,
     )
+
+
+def former_files():
+    files = zipfile.ZipFile(FORMER_ENCODERS).namelist()
+    old = [name for name in old_files() if name.startswith("embed")]
+    return [
+        *((FORMER_ENCODERS, name) for name in files),
+        *((OLD_FILES, n) for n in old),
+    ]
+
+
+@pytest.mark.parametrize(("files", "name"), former_files())
+def test_files_with_the_former_encoder_place_rows_as_they_did(files, name, tmp_path):
+    with zipfile.ZipFile(files) as archive:
+        path = Path(archive.extract(name, tmp_path))
+    about, table = about_model(path), tmp_path / "new.csv"
+    queries = about["queries"]
+    if isinstance(queries, dict):
+        queries = pd.DataFrame(queries).to_csv(index=False)
+    table.write_text(queries)
+    placed = place_table(str(table), path)
+    np.testing.assert_allclose(
+        placed.frame[placed.coordinates], about["placed"], rtol=1e-9, atol=1e-9
+    )
+    assert isinstance(placed.pipeline["columns"], pf.TableEncoder)
+    if "table" not in about:
+        return
+    kept = {key: about[key] for key in about if key not in ("format", "version")}
+    pf.save_model(placed.pipeline, path, **kept)  # and is written as one of today
+    again = place_table(str(table), path)
+    np.testing.assert_array_equal(
+        again.frame[again.coordinates], placed.frame[placed.coordinates]
+    )
+    missing = "2 missing cells were filled with the training table's median or mode"
+    assert missing in placed.remarks[-1]
+    assert ("mauve" in placed.remarks[-1]) == ("one_hot" in name)
 
 
 def samples(n, m=30):

@@ -5,7 +5,7 @@
 
 /* ---- Principal directions of small matrices, eight side by side -------------------- */
 
-#define MOST_FEATURES 16
+#define MOST_FEATURES 24
 #define SWEEPS 40
 #define CONVERGED 1e-32 /* squares off the diagonal, as a part of all */
 
@@ -92,7 +92,7 @@ static Outcome find_directions(Call *call)
     Doubles a[MOST_FEATURES * MOST_FEATURES], v[MOST_FEATURES * MOST_FEATURES];
     double scale[N_DOUBLES];
     if (m > MOST_FEATURES)
-        return refuse(call, BAD_VALUE, "matrices have more than 16 rows");
+        return refuse(call, BAD_VALUE, "matrices have more than 24 rows");
     call->result = 1;
     for (Py_ssize_t first = 0; first < n; first += N_DOUBLES) {
         if (is_interrupted(call))
@@ -119,6 +119,128 @@ const Loop principal_directions = {
     "principal_directions",
     "matrices:d(n,m,m) variances:D(n,m) directions:D(n,m,m)",
     find_directions,
+};
+
+/* ---- Singular values and right vectors of small matrices, eight side by side ------- */
+
+#define ORTHOGONAL 1e-30 /* square of the cosine of two rows that are left as they are */
+
+/* The inner products of two rows. A macro, as a function would be compiled for the oldest
+   processor first, then inlined. */
+#define INNER(result, p, q)                       \
+    do {                                          \
+        Doubles even = {0}, odd = {0};            \
+        for (Py_ssize_t k = 0; k + 1 < m; k += 2) { \
+            even += (p)[k] * (q)[k];              \
+            odd += (p)[k + 1] * (q)[k + 1];       \
+        }                                         \
+        if (m % 2)                                \
+            even += (p)[m - 1] * (q)[m - 1];      \
+        (result) = even + odd;                    \
+    } while (0)
+
+/* One-sided Jacobi: turn two rows after two until all are orthogonal. A pair that is, is
+   left alone, so that what becomes of a matrix does not depend on its company. `squares`
+   become those of the singular values. Returns whether all have converged. */
+EVERY_PROCESSOR
+static int turn_rows(Doubles *a, Doubles *squares, Py_ssize_t r, Py_ssize_t m)
+{
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        int turned = 0;
+        for (Py_ssize_t p = 0; p < r; p++)
+            INNER(squares[p], a + p * m, a + p * m);
+        for (Py_ssize_t i = 0; i < r; i++)
+            for (Py_ssize_t j = i + 1; j < r; j++) {
+                Doubles *p = a + i * m, *q = a + j * m, both, t = {0}, c = {0};
+                INNER(both, p, q);
+                int turns = 0;
+                for (int l = 0; l < N_DOUBLES; l++) {
+                    double product = squares[i][l] * squares[j][l];
+                    int far = both[l] * both[l] > ORTHOGONAL * product;
+                    double apart = squares[j][l] - squares[i][l], twice = 2 * both[l];
+                    double root = sqrt(apart * apart + twice * twice);
+                    double below = apart < 0 ? apart - root : apart + root;
+                    t[l] = far && root > 0 ? twice / below : 0;
+                    c[l] = 1 / sqrt(1 + t[l] * t[l]);
+                    turns |= far;
+                }
+                if (!turns)
+                    continue;
+                Doubles s = t * c;
+                squares[i] -= t * both;
+                squares[j] += t * both;
+                for (Py_ssize_t k = 0; k < m; k++) {
+                    Doubles one = p[k], other = q[k];
+                    p[k] = c * one - s * other;
+                    q[k] = s * one + c * other;
+                }
+                turned = 1;
+            }
+        if (!turned)
+            return 1;
+    }
+    return 0;
+}
+
+/* Write one of the eight, largest singular value first; a row of zeros stays zeros. */
+static void write_rows(const Doubles *a, const Doubles *squares, Py_ssize_t r,
+                       Py_ssize_t m, int lane, double scale, double *values,
+                       double *rows)
+{
+    Py_ssize_t order[MOST_FEATURES];
+    for (Py_ssize_t i = 0; i < r; i++) {
+        Py_ssize_t at = i;
+        for (; at > 0 && squares[order[at - 1]][lane] < squares[i][lane]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (Py_ssize_t i = 0; i < r; i++) {
+        const Doubles *row = a + order[i] * m;
+        double length = sqrt(squares[order[i]][lane]);
+        values[i] = scale * length;
+        for (Py_ssize_t k = 0; k < m; k++)
+            rows[i * m + k] = length > 0 ? row[k][lane] / length : 0;
+    }
+}
+
+/* The call returns whether all have been found. */
+static Outcome find_rows(Call *call)
+{
+    Py_ssize_t n = SIZE('n'), r = SIZE('r'), m = SIZE('m'), size = r * m;
+    const double *matrices = call->at[0];
+    double *values = call->at[1], *rows = call->at[2];
+    if (r > MOST_FEATURES)
+        return refuse(call, BAD_VALUE, "matrices have more than 24 rows");
+    Doubles *a = scratch(call, r, m, sizeof(Doubles)), squares[MOST_FEATURES];
+    double scale[N_DOUBLES];
+    if (a == NULL)
+        return NO_MEMORY;
+    call->result = 1;
+    for (Py_ssize_t first = 0; first < n; first += N_DOUBLES) {
+        if (is_interrupted(call))
+            return INTERRUPTED;
+        for (int l = 0; l < N_DOUBLES; l++) {
+            const double *one = matrices + (first + l < n ? first + l : first) * size;
+            scale[l] = 0;
+            for (Py_ssize_t k = 0; k < size; k++)
+                scale[l] = fabs(one[k]) > scale[l] ? fabs(one[k]) : scale[l];
+            if (!(scale[l] > 0))
+                scale[l] = 1;
+            for (Py_ssize_t k = 0; k < size; k++)
+                a[k][l] = one[k] / scale[l];
+        }
+        call->result &= turn_rows(a, squares, r, m);
+        for (int l = 0; l < N_DOUBLES && first + l < n; l++)
+            write_rows(a, squares, r, m, l, scale[l], values + (first + l) * r,
+                       rows + (first + l) * size);
+    }
+    return DONE;
+}
+
+const Loop singular_rows = {
+    "singular_rows",
+    "matrices:d(n,r,m) values:D(n,r) rows:D(n,r,m)",
+    find_rows,
 };
 
 /* ---- Principal curvatures of listed pairs, 32 right patches at a time ------------- */
@@ -174,7 +296,26 @@ static void turn_group(const Turns *t, Py_ssize_t i, Py_ssize_t group, double *m
     }
 }
 
+/* The smaller of |u - v|² and |u + v|²: a direction has no sign. */
+INLINE double squared_chord(const double *u, const double *v, Py_ssize_t m)
+{
+    Doubles minus = {0}, plus = {0};
+    Py_ssize_t f = 0;
+    for (; f + N_DOUBLES <= m; f += N_DOUBLES) {
+        Doubles one = *(const Doubles *)(u + f), other = *(const Doubles *)(v + f);
+        minus += (one - other) * (one - other);
+        plus += (one + other) * (one + other);
+    }
+    double apart = total(minus), facing = total(plus);
+    for (; f < m; f++) {
+        apart += (u[f] - v[f]) * (u[f] - v[f]);
+        facing += (u[f] + v[f]) * (u[f] + v[f]);
+    }
+    return apart < facing ? apart : facing;
+}
+
 /* One pair, its sines from chords: √(1 - c²) loses half the digits of a small angle. */
+EVERY_PROCESSOR
 static void turn_exactly(const Turns *t, Py_ssize_t e)
 {
     const double *u = t->left + t->row[e] * t->r * t->m;
@@ -183,20 +324,17 @@ static void turn_exactly(const Turns *t, Py_ssize_t e)
     const double *there = t->right_varied + t->column[e] * t->r;
     double sines = 0, count = 0, least = 2, widest = 0;
     for (Py_ssize_t l = 0; l < t->r; l++, u += t->m, v += t->m) {
-        double cosine = 0, chord = 0;
         if (here[l] * there[l] == 0)
             continue;
-        for (Py_ssize_t f = 0; f < t->m; f++)
-            cosine += u[f] * v[f];
-        double sign = cosine < 0 ? -1 : 1;
-        for (Py_ssize_t f = 0; f < t->m; f++)
-            chord += (u[f] - sign * v[f]) * (u[f] - sign * v[f]);
+        double chord = squared_chord(u, v, t->m);
         double sine = sqrt(fabs(chord * (1 - chord / 4)));
         sines += sine, count += 1;
         least = sine < least ? sine : least;
         widest = chord > widest ? chord : widest;
     }
-    t->mean[e] = sines / count;
+    if (count == 0) /* no direction in common: see curvature.py */
+        least = 0, widest = 2;
+    t->mean[e] = sines / (count > 0 ? count : 1);
     t->within[e] = least;
     t->between[e] = sqrt(widest) + sqrt(fabs(widest * (1 - widest / 4)));
 }
@@ -275,4 +413,31 @@ const Loop turns_of_pairs = {
     "groups:d(g,s,32) groups_varied:d(g,r,32) row:l(e)<i column:l(e)<j mean:D(e) "
     "within:D(e) between:D(e) near:r",
     find_turns,
+};
+
+/* ---- The same, a pair at a time ---------------------------------------------------- */
+
+#define AHEAD 2 /* pairs whose directions are asked for before their turn */
+
+static Outcome find_few_turns(Call *call)
+{
+    void *const *at = call->at;
+    Turns t = {at[0], at[1], at[2], at[3], NULL, NULL, at[4], at[5],
+               at[6], at[7], at[8], SIZE('r'), SIZE('m'), 1};
+    Py_ssize_t n_pairs = SIZE('e'), size = t.r * t.m;
+    for (Py_ssize_t e = 0; e < n_pairs; e++) {
+        if (e % 4096 == 0 && is_interrupted(call))
+            return INTERRUPTED;
+        if (e + AHEAD < n_pairs)
+            fetch(t.right + t.column[e + AHEAD] * size, size);
+        turn_exactly(&t, e);
+    }
+    return DONE;
+}
+
+const Loop turns_of_few_pairs = {
+    "turns_of_few_pairs",
+    "left:d(i,r,m) left_varied:d(i,r) right:d(j,r,m) right_varied:d(j,r) row:l(e)<i "
+    "column:l(e)<j mean:D(e) within:D(e) between:D(e)",
+    find_few_turns,
 };

@@ -1,15 +1,11 @@
-/* Loops of CauchyMap: attraction, the field of repulsion, steps, new samples.
+/* Loops of CauchyMap: weights, the field of repulsion, new samples; steps: pulls.c.
 
    `field.py` calls them, and says in NumPy what each computes. Coordinates are
-   pairs of floats, (n, 2). Loops work on samples a to b, and check every index of a graph
-   and every place on a grid when it is used. Sums are made of fixed slices of samples, so
-   that results do not depend on the number of threads. */
+   pairs of floats, (n, 2). Loops work on samples a to b, and check every place on a grid
+   when it is used. Sums are made of fixed slices of samples, so that results do not depend
+   on the number of threads. */
 
 #include "loops.h"
-
-typedef float EightFloats __attribute__((vector_size(32), aligned(4)));
-typedef int64_t FourLongs __attribute__((vector_size(32), aligned(8)));
-#define EIGHT 8
 
 /* Whether slice a to b is one of n samples. */
 #define IS_SLICE(n) (SIZE('a') <= SIZE('b') && SIZE('b') <= (n))
@@ -202,23 +198,27 @@ typedef struct {
     Py_ssize_t rows, columns, stride;
 } Grid;
 
+typedef float FourFloats __attribute__((vector_size(16), aligned(4)));
+
 /* Cubic B-splines at nodes -1, 0, 1, 2 for the fraction u, and their slopes. */
-INLINE void spline(float u, float *w)
+INLINE FourFloats spline(float u)
 {
-    float v = 1 - u;
-    w[0] = v * v * v / 6;
-    w[1] = (4 - 6 * u * u + 3 * u * u * u) / 6;
-    w[2] = (4 - 6 * v * v + 3 * v * v * v) / 6;
-    w[3] = u * u * u / 6;
+    const FourFloats cubed = {-1 / 6.0f, 0.5f, -0.5f, 1 / 6.0f};
+    const FourFloats squared = {0.5f, -1, 0.5f, 0}, once = {-0.5f, 0, 0.5f, 0};
+    const FourFloats fixed = {1 / 6.0f, 4 / 6.0f, 1 / 6.0f, 0};
+    return ((cubed * u + squared) * u + once) * u + fixed;
 }
 
-INLINE void slopes(float u, float *d)
+INLINE FourFloats slopes(float u)
 {
-    float v = 1 - u;
-    d[0] = -v * v / 2;
-    d[1] = (-4 * u + 3 * u * u) / 2;
-    d[2] = (4 * v - 3 * v * v) / 2;
-    d[3] = u * u / 2;
+    const FourFloats squared = {-0.5f, 1.5f, -1.5f, 0.5f}, once = {1, -2, 1, 0};
+    const FourFloats fixed = {-0.5f, 0, 0.5f, 0};
+    return (squared * u + once) * u + fixed;
+}
+
+INLINE float total_of_four(FourFloats v)
+{
+    return (v[0] + v[1]) + (v[2] + v[3]);
 }
 
 /* First node of the four by four around a point; -1 if they are not all on the grid. */
@@ -238,15 +238,13 @@ static int spread_slice(const Grid *grid, const float *y, float *mass, Py_ssize_
                         Py_ssize_t stop)
 {
     for (Py_ssize_t i = start; i < stop; i++) {
-        float u, v, wx[4], wy[4];
+        float u, v;
         Py_ssize_t node = node_of(grid, y + 2 * i, &u, &v);
         if (node < 0)
             return 0;
-        spline(u, wx);
-        spline(v, wy);
+        FourFloats wx = spline(u), wy = spline(v);
         for (int p = 0; p < 4; p++)
-            for (int q = 0; q < 4; q++)
-                mass[node + p * grid->stride + q] += wx[p] * wy[q];
+            *(FourFloats *)(mass + node + p * grid->stride) += wx[p] * wy;
     }
     return 1;
 }
@@ -255,25 +253,15 @@ static int spread_slice(const Grid *grid, const float *y, float *mass, Py_ssize_
 INLINE float field_at(const Grid *grid, const float *field, Py_ssize_t node, float u,
                       float v, float *r)
 {
-    float wx[4], wy[4], dx[4], dy[4], phi = 0, gx = 0, gy = 0;
-    spline(u, wx);
-    spline(v, wy);
-    slopes(u, dx);
-    slopes(v, dy);
+    FourFloats wx = spline(u), dx = slopes(u), wy = spline(v), along = {0}, across = {0};
     for (int p = 0; p < 4; p++) {
-        const float *row = field + node + p * grid->stride;
-        float s = 0, t = 0;
-        for (int q = 0; q < 4; q++) {
-            s += wy[q] * row[q];
-            t += dy[q] * row[q];
-        }
-        phi += wx[p] * s;
-        gx += dx[p] * s;
-        gy += wx[p] * t;
+        FourFloats row = *(const FourFloats *)(field + node + p * grid->stride);
+        along += wx[p] * row;
+        across += dx[p] * row;
     }
-    r[0] = -0.5f * grid->inverse_h * gx;
-    r[1] = -0.5f * grid->inverse_h * gy;
-    return phi;
+    r[0] = -0.5f * grid->inverse_h * total_of_four(across * wy);
+    r[1] = -0.5f * grid->inverse_h * total_of_four(along * slopes(v));
+    return total_of_four(along * wy);
 }
 
 EVERY_PROCESSOR
@@ -342,214 +330,6 @@ const Loop gather = {
     "gather",
     "Y:f(n,2) field:f(g,t) r:F(n,2) place:d(3) columns:#c start:#a stop:#b total:D(1)",
     gather_field,
-};
-
-/* ---- Attraction along edges, and a step ----------------------------------------------- */
-
-typedef struct {
-    const int32_t *indptr, *indices;
-    const float *weights;
-    Py_ssize_t n, edges;
-    float inverse_alpha;
-} Edges;
-
-typedef struct {
-    float scale, push, rate, momentum;
-    int flat;
-} Step;
-
-/* Take the edges of a graph; 0 if there are too many samples. */
-static int take_edges(const Call *call, int first, double alpha, Edges *edges)
-{
-    edges->indptr = call->at[first];
-    edges->indices = call->at[first + 1];
-    edges->weights = call->at[first + 2];
-    edges->n = SIZE('n');
-    edges->edges = SIZE('e');
-    edges->inverse_alpha = (float)(1 / alpha);
-    return SIZE('n') < INT32_MAX && alpha > 0;
-}
-
-#define NO_GRAPH "too many samples, or alpha is not above 0"
-#define NO_INDEX "the graph has an index outside of the samples"
-
-INLINE int has_row(const Edges *edges, Py_ssize_t i)
-{
-    int32_t first = edges->indptr[i], last = edges->indptr[i + 1];
-    return 0 <= first && first <= last && last <= edges->edges;
-}
-
-#define MUCH (1 << 17) /* samples: more than the nearer caches hold */
-#define AHEAD 64       /* edges whose ends are asked for, if there are so many */
-
-/* Every other number of two vectors, from the first or from the second one. */
-#if defined(__clang__) || __GNUC__ >= 12
-#define EVENS(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
-#define ODDS(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
-#else
-typedef int32_t EightInts __attribute__((vector_size(32), aligned(4)));
-#define EVENS(a, b) __builtin_shuffle(a, b, (EightInts){0, 2, 4, 6, 8, 10, 12, 14})
-#define ODDS(a, b) __builtin_shuffle(a, b, (EightInts){1, 3, 5, 7, 9, 11, 13, 15})
-#endif
-
-INLINE int64_t pair_at(const float *y, uint32_t j)
-{
-    int64_t pair;
-    memcpy(&pair, y + 2 * (size_t)j, sizeof pair);
-    return pair;
-}
-
-/* Sum of w (y_i - y_j) / (1 + |y_i - y_j|^2 / alpha) over a row; 0 if it has a bad index.
-   The last edges of a row are filled up by the sample itself, which adds nothing. */
-INLINE int pull_row(const Edges *edges, const float *y, Py_ssize_t i, float *pull,
-                    int is_much)
-{
-    EightFloats ax = {0}, ay = {0}, w;
-    float x = y[2 * i], z = y[2 * i + 1];
-    uint32_t n = (uint32_t)edges->n, rest[EIGHT];
-    int32_t e = edges->indptr[i], last = edges->indptr[i + 1];
-    for (; e < last; e += EIGHT) {
-        const uint32_t *j = (const uint32_t *)edges->indices + e;
-        if (is_much && edges->edges - e >= AHEAD + EIGHT)
-            for (int l = AHEAD; l < AHEAD + EIGHT; l++)
-                __builtin_prefetch(y + 2 * (size_t)j[l]);
-        if (last - e >= EIGHT) {
-            w = *(const EightFloats *)(edges->weights + e);
-        } else {
-            w = (EightFloats){0};
-            for (int l = 0; l < EIGHT; l++) {
-                rest[l] = e + l < last ? j[l] : (uint32_t)i;
-                w[l] = e + l < last ? edges->weights[e + l] : 0;
-            }
-            j = rest;
-        }
-        if (j[0] >= n || j[1] >= n || j[2] >= n || j[3] >= n || j[4] >= n || j[5] >= n ||
-            j[6] >= n || j[7] >= n)
-            return 0;
-        FourLongs low = {pair_at(y, j[0]), pair_at(y, j[1]), pair_at(y, j[2]),
-                         pair_at(y, j[3])};
-        FourLongs high = {pair_at(y, j[4]), pair_at(y, j[5]), pair_at(y, j[6]),
-                          pair_at(y, j[7])};
-        EightFloats dx = x - EVENS((EightFloats)low, (EightFloats)high);
-        EightFloats dy = z - ODDS((EightFloats)low, (EightFloats)high);
-        EightFloats q = w / (1 + (dx * dx + dy * dy) * edges->inverse_alpha);
-        ax += q * dx;
-        ay += q * dy;
-    }
-    pull[0] = ((ax[0] + ax[1]) + (ax[2] + ax[3])) + ((ax[4] + ax[5]) + (ax[6] + ax[7]));
-    pull[1] = ((ay[0] + ay[1]) + (ay[2] + ay[3])) + ((ay[4] + ay[5]) + (ay[6] + ay[7]));
-    return 1;
-}
-
-INLINE float step_of(float slope, float *velocity, float *gain, const Step *step)
-{
-    int ahead = (slope > 0) != (*velocity > 0);
-    float less = 0.8f * *gain;
-    *gain = ahead ? *gain + 0.2f : (less > 0.01f ? less : 0.01f);
-    *velocity = step->momentum * *velocity - step->rate * *gain * slope;
-    return *velocity * *velocity;
-}
-
-/* sums: of x, y, x^2 + y^2, then least and largest x and y. */
-INLINE int move_rows(const Edges *edges, const float *y, const float *r, float *velocity,
-                     float *gain, float *moved, const Step *step, Py_ssize_t start,
-                     Py_ssize_t stop, double *sums, int is_much)
-{
-    double sx = 0, sy = 0, squares = 0;
-    float low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
-    for (Py_ssize_t i = start; i < stop; i++) {
-        float pull[2], *v = velocity + 2 * i, *to = moved + 2 * i;
-        if (!has_row(edges, i) || !pull_row(edges, y, i, pull, is_much))
-            return 0;
-        float length = step_of(step->scale * pull[0] - step->push * r[2 * i], v,
-                               gain + 2 * i, step);
-        if (step->flat)
-            v[1] = 0;
-        else
-            length += step_of(step->scale * pull[1] - step->push * r[2 * i + 1], v + 1,
-                              gain + 2 * i + 1, step);
-        if (length > 1) {
-            float shorter = 1 / sqrtf(length);
-            v[0] *= shorter;
-            v[1] *= shorter;
-        }
-        for (int c = 0; c < 2; c++) {
-            to[c] = y[2 * i + c] + v[c];
-            low[c] = to[c] < low[c] ? to[c] : low[c];
-            high[c] = to[c] > high[c] ? to[c] : high[c];
-        }
-        sx += to[0];
-        sy += to[1];
-        squares += (double)to[0] * to[0] + (double)to[1] * to[1];
-    }
-    double all[7] = {sx, sy, squares, low[0], low[1], high[0], high[1]};
-    memcpy(sums, all, sizeof all);
-    return 1;
-}
-
-EVERY_PROCESSOR
-static int move_slice(const Edges *edges, const float *y, const float *r, float *velocity,
-                      float *gain, float *moved, const Step *step, Py_ssize_t start,
-                      Py_ssize_t stop, double *sums)
-{
-    if (edges->n > MUCH)
-        return move_rows(edges, y, r, velocity, gain, moved, step, start, stop, sums, 1);
-    return move_rows(edges, y, r, velocity, gain, moved, step, start, stop, sums, 0);
-}
-
-static Outcome move_all(Call *call)
-{
-    Edges edges;
-    const double *factors = call->at[8]; /* alpha, scale, push, rate, momentum */
-    Step step = {(float)factors[1], (float)factors[2], (float)factors[3],
-                 (float)factors[4], SIZE('z') != 0};
-    if (!IS_SLICE(SIZE('n')))
-        return refuse(call, BAD_VALUE, NO_SLICE);
-    if (!take_edges(call, 1, factors[0], &edges))
-        return refuse(call, BAD_VALUE, NO_GRAPH);
-    if (!move_slice(&edges, call->at[0], call->at[4], call->at[5], call->at[6],
-                    call->at[7], &step, SIZE('a'), SIZE('b'), call->at[9]))
-        return refuse(call, BAD_INDEX, NO_INDEX);
-    return DONE;
-}
-
-const Loop move_samples = {
-    "move_samples",
-    "Y:f(n,2) pointer:i(n+1) column:i(e) weights:f(e) r:f(n,2) velocity:F(n,2) "
-    "gain:F(n,2) moved:F(n,2) factors:d(5) sums:D(7) flat:#z start:#a stop:#b",
-    move_all,
-};
-
-/* Sum of w log(1 + |y_i - y_j|^2 / alpha) over the edges of a slice of rows. */
-static Outcome stretch_edges(Call *call)
-{
-    Edges edges;
-    const float *y = call->at[0];
-    double sum = 0;
-    if (!IS_SLICE(SIZE('n')))
-        return refuse(call, BAD_VALUE, NO_SLICE);
-    if (!take_edges(call, 1, call->real, &edges))
-        return refuse(call, BAD_VALUE, NO_GRAPH);
-    for (Py_ssize_t i = SIZE('a'); i < SIZE('b'); i++) {
-        if (!has_row(&edges, i))
-            return refuse(call, BAD_INDEX, NO_INDEX);
-        for (int32_t e = edges.indptr[i]; e < edges.indptr[i + 1]; e++) {
-            uint32_t j = (uint32_t)edges.indices[e];
-            if (j >= (size_t)edges.n)
-                return refuse(call, BAD_INDEX, NO_INDEX);
-            float dx = y[2 * i] - y[2 * (size_t)j];
-            float dy = y[2 * i + 1] - y[2 * (size_t)j + 1];
-            sum += edges.weights[e] * logf(1 + (dx * dx + dy * dy) * edges.inverse_alpha);
-        }
-    }
-    *(double *)call->at[7] = sum;
-    return DONE;
-}
-
-const Loop stretch = {
-    "stretch",
-    "Y:f(n,2) pointer:i(n+1) column:i(e) weights:f(e) alpha:r start:#a stop:#b total:D(1)",
-    stretch_edges,
 };
 
 /* ---- New samples ----------------------------------------------------------------------- */

@@ -6,11 +6,9 @@ run in threads, and sums over a slice do not depend on their number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from .loops import as_kind, loops
 
@@ -41,29 +39,6 @@ class Grid(NamedTuple):
     rows: int
     columns: int
     stride: int
-
-
-@dataclass(frozen=True)
-class Step:
-    """Numbers of one step of all samples.
-
-    Attributes
-    ----------
-    scale : float
-        Factor of the attraction.
-    push : float
-        Factor of the repulsion, 1 / Z.
-    rate, momentum : float
-        Factors of the gradient and of the last step.
-    flat : bool
-        Whether the second coordinate stays as it is.
-    """
-
-    scale: float
-    push: float
-    rate: float
-    momentum: float
-    flat: bool
 
 
 def hash_rows(X: np.ndarray) -> np.ndarray:
@@ -149,76 +124,6 @@ def gather(
         return float(total[0])
     phi, r[rows] = _read_field(grid, Y[rows], field)
     return float(phi.sum(dtype=np.float64))
-
-
-def move_samples(
-    graph: sp.csr_array,
-    arrays: tuple[np.ndarray, ...],
-    alpha: float,
-    step: Step,
-    rows: slice,
-) -> np.ndarray:
-    """Move samples against the gradient: attraction along edges less repulsion.
-
-    Parameters
-    ----------
-    graph : sparse array (n, n)
-        Weights of attraction in float32, indices in int32.
-    arrays : Y, r, velocity, gain, moved
-        Coordinates, repulsion, last step, gains, and where to write new coordinates,
-        float32 arrays (n, 2). Velocity and gain are updated.
-    alpha : float
-        Tail of the kernel.
-    step : Step
-        Factors of this step.
-    rows : slice
-        The samples that are moved.
-
-    Returns
-    -------
-    array (7,)
-        Sums of x, y and x² + y² of the moved samples; least x and y, largest x and y.
-    """
-    Y, r, velocity, gain, moved = arrays
-    if loops() is not None:
-        sums, ends = np.empty(7), (rows.start, rows.stop)
-        parts = graph.indptr, graph.indices, graph.data
-        factors = np.array([alpha, step.scale, step.push, step.rate, step.momentum])
-        given = Y, *parts, *arrays[1:], factors, sums, int(step.flat)
-        loops().move_samples(*given, *ends)
-        return sums
-    some = graph[rows]
-    gaps = np.repeat(Y[rows], np.diff(some.indptr), axis=0) - Y[some.indices]
-    q = some.data / (1 + (gaps * gaps).sum(axis=1) / np.float32(alpha))
-    slope = np.empty_like(Y[rows])
-    for c in range(2):
-        pull = sp.csr_array((q * gaps[:, c], some.indices, some.indptr), some.shape)
-        slope[:, c] = np.float32(step.scale) * pull.sum(axis=1)
-    slope -= np.float32(step.push) * r[rows]
-    v, g = velocity[rows], gain[rows]
-    ahead = (slope > 0) != (v > 0)
-    g[:] = np.where(ahead, g + np.float32(0.2), np.maximum(0.8 * g, 0.01))
-    v[:] = np.float32(step.momentum) * v - np.float32(step.rate) * g * slope
-    if step.flat:
-        v[:, 1] = 0
-    v /= np.maximum(np.sqrt((v * v).sum(axis=1, keepdims=True)), 1)
-    moved[rows] = Y[rows] + v
-    wide = moved[rows].astype(np.float64)
-    totals = *wide.sum(axis=0), (wide * wide).sum()
-    return np.array([*totals, *wide.min(axis=0), *wide.max(axis=0)])
-
-
-def stretch(graph: sp.csr_array, Y: np.ndarray, alpha: float, rows: slice) -> float:
-    """Return Σ w ln(1 + |y_i - y_j|²/α) over the edges of some rows."""
-    if loops() is not None:
-        total, ends = np.empty(1), (rows.start, rows.stop)
-        parts = graph.indptr, graph.indices, graph.data
-        loops().stretch(Y, *parts, alpha, *ends, total)
-        return float(total[0])
-    some = graph[rows]
-    gaps = np.repeat(Y[rows], np.diff(some.indptr), axis=0) - Y[some.indices]
-    squared = (gaps * gaps).sum(axis=1, dtype=np.float64)
-    return float((some.data * np.log1p(squared / alpha)).sum())
 
 
 def settle_samples(

@@ -221,6 +221,92 @@ const Loop mirror_edges = {
     mirror,
 };
 
+/* ---- A matrix and its mirror image ---------------------------------------------------- */
+
+typedef struct {
+    const int32_t *pointer, *column;
+    const double *value;
+} Matrix;
+
+/* Write the mirror image of a matrix of n rows: its rows ascend. */
+static void turn(const Matrix *from, Py_ssize_t n, int32_t *pointer, int32_t *column,
+                 double *value, int32_t *next)
+{
+    memset(pointer, 0, sizeof(int32_t) * (size_t)(n + 1));
+    for (int32_t e = from->pointer[0]; e < from->pointer[n]; e++)
+        pointer[from->column[e] + 1]++;
+    for (Py_ssize_t i = 0; i < n; i++)
+        pointer[i + 1] += pointer[i];
+    memcpy(next, pointer, sizeof(int32_t) * (size_t)n);
+    for (Py_ssize_t i = 0; i < n; i++)
+        for (int32_t e = from->pointer[i]; e < from->pointer[i + 1]; e++) {
+            int32_t at = next[from->column[e]]++;
+            column[at] = (int32_t)i;
+            value[at] = from->value[e];
+        }
+}
+
+/* Merge the rows of two matrices; returns how many entries there are. */
+static Py_ssize_t merge_rows(const Matrix *a, const Matrix *b, Py_ssize_t n,
+                             int32_t *pointer, int32_t *column, double *sum, int32_t *count)
+{
+    Py_ssize_t at = 0;
+    pointer[0] = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        int32_t d = a->pointer[i], d_end = a->pointer[i + 1];
+        int32_t e = b->pointer[i], e_end = b->pointer[i + 1];
+        while (d < d_end || e < e_end) {
+            int32_t left = d < d_end ? a->column[d] : INT32_MAX;
+            int32_t right = e < e_end ? b->column[e] : INT32_MAX;
+            int32_t next = left < right ? left : right;
+            column[at] = next;
+            sum[at] = 0;
+            count[at] = 0;
+            for (; d < d_end && a->column[d] == next; d++, count[at]++)
+                sum[at] += a->value[d];
+            for (; e < e_end && b->column[e] == next; e++, count[at]++)
+                sum[at] += b->value[e];
+            at++;
+        }
+        pointer[i + 1] = (int32_t)at;
+    }
+    return at;
+}
+
+static Outcome add_mirror_image(Call *call)
+{
+    void *const *at = call->at;
+    Matrix given = {at[0], at[1], at[2]};
+    Py_ssize_t n = SIZE('n'), e = SIZE('e');
+    Outcome outcome = check_rows(call, given.pointer, given.column, 0, n, e, n);
+    if (outcome != DONE)
+        return outcome;
+    if (SIZE('f') < 2 * e || SIZE('f') > INT32_MAX || given.pointer[0] != 0)
+        return refuse(call, BAD_VALUE, "to_column has no room for every entry twice");
+    int32_t *pointers = scratch(call, n + 1, 3, sizeof(int32_t));
+    int32_t *columns = scratch(call, e, 2, sizeof(int32_t));
+    double *values = scratch(call, e, 2, sizeof(double));
+    if (pointers == NULL || columns == NULL || values == NULL)
+        return NO_MEMORY;
+    Matrix turned = {pointers, columns, values};
+    Matrix sorted = {pointers + n + 1, columns + e, values + e};
+    int32_t *next = pointers + 2 * (n + 1);
+    turn(&given, n, pointers, columns, values, next);
+    if (is_interrupted(call))
+        return INTERRUPTED;
+    turn(&turned, n, pointers + n + 1, columns + e, values + e, next);
+    call->result = merge_rows(&sorted, &turned, n, at[3], at[4], at[5], at[6]);
+    return DONE;
+}
+
+/* Returns how many entries the sum has; a count is that of the parts of an entry. */
+const Loop add_mirrored = {
+    "add_mirrored",
+    "pointer:i(n+1) column:i(e) data:d(e) to_pointer:I(n+1) to_column:I(f) sums:D(f) "
+    "counts:I(f)",
+    add_mirror_image,
+};
+
 /* ---- Other orders of the samples ---------------------------------------------------- */
 
 /* A sparse matrix with its rows in an order, and its columns where `place` says. */

@@ -9,20 +9,24 @@
 static const Loop *const LOOPS[] = {
     /* neighbors.c, search.c */
     &squared_gaps, &all_squared_gaps, &keys_of_rows, &read_keys, &search_cells,
-    /* patches.c */
-    &moments_of_patches, &packed_products,
+    /* patches.c, class_patches.c */
+    &moments_of_patches, &packed_products, &nearest_members, &score_patches,
     /* dissimilarity.c, directions.c */
     &invert_packed, &kl_of_pairs, &kl_of_factored_pairs, &principal_directions,
+    &singular_rows,
     &turns_of_pairs,
+    &turns_of_few_pairs,
     /* graph.c, paths.c */
-    &unite_relations, &unite_neighbors, &mirror_edges, &reorder_rows,
-    &shortest_paths,
+    &unite_relations, &unite_neighbors, &mirror_edges, &add_mirrored,
+    &reorder_rows, &shortest_paths,
+    &paths_of_groups,
     /* eigenvectors.c */
     &check_matrix, &sparse_times, &recur, &orthogonalize, &take_out, &multiply,
     &symmetric_times,
     /* field.c */
-    &hash_rows, &calibrate, &push_by_pairs, &spread, &gather, &move_samples, &stretch,
-    &settle_samples,
+    &hash_rows, &calibrate, &push_by_pairs, &spread, &gather, &settle_samples,
+    /* pulls.c */
+    &fill_eights, &move_samples, &stretch,
 };
 #define N_LOOPS (int)(sizeof LOOPS / sizeof LOOPS[0])
 
@@ -81,7 +85,7 @@ PyMODINIT_FUNC PyInit__loops(void)
     for (int k = 0; loops != NULL && k < N_LOOPS; k++)
         if (!add_loop(loops, LOOPS[k], added + k))
             Py_CLEAR(loops);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 19) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 21) < 0)
         Py_CLEAR(loops);
     if (loops != NULL &&
         PyModule_AddStringConstant(loops, "INSTRUCTIONS", instructions()) < 0)

@@ -32,6 +32,8 @@
 typedef float Floats __attribute__((vector_size(64), aligned(4)));
 typedef double Doubles __attribute__((vector_size(64), aligned(8)));
 typedef int32_t Ints __attribute__((vector_size(64), aligned(4)));
+typedef uint32_t Bits __attribute__((vector_size(64), aligned(4)));
+typedef uint32_t HalfBits __attribute__((vector_size(32), aligned(4)));
 typedef int64_t Longs __attribute__((vector_size(64), aligned(8)));
 #define N_FLOATS 16
 #define N_DOUBLES 8
@@ -43,6 +45,40 @@ typedef int64_t Longs __attribute__((vector_size(64), aligned(8)));
 INLINE double total(Doubles v)
 {
     return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+}
+
+/* Which of two groups are flagged: a bit for each. */
+INLINE uint32_t bits_of(Ints first, Ints second)
+{
+    const Bits bit = {1 << 0,  1 << 1,  1 << 2,  1 << 3,  1 << 4,  1 << 5,
+                      1 << 6,  1 << 7,  1 << 8,  1 << 9,  1 << 10, 1 << 11,
+                      1 << 12, 1 << 13, 1 << 14, 1 << 15};
+    Bits flagged = ((Bits)first & bit) | ((Bits)second & bit << N_FLOATS);
+    HalfBits left, right;
+    memcpy(&left, &flagged, sizeof left);
+    memcpy(&right, (const char *)&flagged + sizeof left, sizeof right);
+    left |= right;
+    uint64_t parts[4];
+    memcpy(parts, &left, sizeof left);
+    parts[0] |= parts[1] | parts[2] | parts[3];
+    return (uint32_t)(parts[0] | parts[0] >> 32);
+}
+
+/* The squared distance of two samples, from differences. */
+INLINE double squared_gap(const double *a, const double *b, Py_ssize_t m)
+{
+    Doubles sums = {0};
+    double total = 0;
+    Py_ssize_t k = 0;
+    for (; k + N_DOUBLES <= m; k += N_DOUBLES) {
+        Doubles gap = *(const Doubles *)(a + k) - *(const Doubles *)(b + k);
+        sums += gap * gap;
+    }
+    for (; k < m; k++)
+        total += (a[k] - b[k]) * (a[k] - b[k]);
+    for (int l = 0; l < N_DOUBLES; l++)
+        total += sums[l];
+    return total;
 }
 
 /* Ask for numbers that are read soon. */
@@ -144,17 +180,17 @@ Outcome check_rows(Call *call, const int32_t *pointer, const int32_t *column,
                    Py_ssize_t first, Py_ssize_t last, Py_ssize_t n_entries,
                    Py_ssize_t n_columns);
 
-/* In neighbors.c and search.c; patches.c; dissimilarity.c and directions.c; graph.c and
-   paths.c; eigenvectors.c; field.c. */
+/* In neighbors.c and search.c; patches.c and class_patches.c; dissimilarity.c and
+   directions.c; graph.c, paths.c and path_groups.c; eigenvectors.c; field.c; pulls.c. */
 extern const Loop squared_gaps, all_squared_gaps, keys_of_rows, read_keys, search_cells;
-extern const Loop moments_of_patches, packed_products;
+extern const Loop moments_of_patches, packed_products, nearest_members, score_patches;
 extern const Loop invert_packed, kl_of_pairs, kl_of_factored_pairs, principal_directions,
-    turns_of_pairs;
-extern const Loop unite_relations, unite_neighbors, mirror_edges, reorder_rows,
-    shortest_paths;
+    singular_rows, turns_of_pairs, turns_of_few_pairs;
+extern const Loop unite_relations, unite_neighbors, mirror_edges, add_mirrored,
+    reorder_rows, shortest_paths, paths_of_groups;
 extern const Loop check_matrix, sparse_times, recur, orthogonalize, take_out, multiply,
     symmetric_times;
-extern const Loop hash_rows, calibrate, push_by_pairs, spread, gather, move_samples,
-    stretch, settle_samples;
+extern const Loop hash_rows, calibrate, push_by_pairs, spread, gather, settle_samples;
+extern const Loop fill_eights, move_samples, stretch;
 
 #endif

@@ -1,15 +1,9 @@
 """The loops in C: their table, and what the wrappers of all stages share.
 
-`neighbors.py`, `patches.py`, `graph.py`, `eigenvectors.py` and
-`field.py` call them. Every loop has a twin in NumPy or SciPy (`TWINS`): it runs where
-nothing is compiled. `tests/backends/native/test_twins.py` compares both, to rounding
-and but for the choice among ties. All loops release Python's lock.
-
-The loops check their arguments themselves, as they declare them (`loops.h`): types,
-that arrays are contiguous, sizes against each other, and the range of indices. What
-does not fit is a ValueError or an IndexError that names the loop and the argument. A
-wrapper passes arrays as they are, made readable by `as_kind` and `parts_of`, and has
-NumPy do what `is_plain` and `can_read` say the loops cannot read.
+`neighbors.py`, `patches.py`, `class_patches.py`, `graph.py`, `eigenvectors.py`,
+`field.py` and `pulls.py` call them. Every loop has a twin in NumPy or SciPy (`TWINS`),
+which runs where nothing is compiled. `tests/backends/native/test_twins.py` compares
+both, to rounding and but for the choice among ties. All loops release Python's lock.
 """
 
 from __future__ import annotations
@@ -25,7 +19,7 @@ try:
 except ImportError:  # installed where nothing compiles
     _loops = None
 
-LAYOUT = 19
+LAYOUT = 21
 """Counts the ways in which the loops were called: older ones are not called at all."""
 
 if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
@@ -34,21 +28,27 @@ if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
 TWINS = {
     "squared_gaps": "backends.native.neighbors.squared_gaps",
     "all_squared_gaps": "backends.native.neighbors.all_squared_gaps",
-    "keys_of_rows": "backends.distances.tie_keys",
+    "keys_of_rows": "backends.native.neighbors.tie_keys",
     "read_keys": "backends.native.neighbors.read_keys",
     "search_cells": "backends.native.neighbors.search_cells",
     "moments_of_patches": "patches.fitting.fit_patches",
+    "nearest_members": "neighbors.exact.search_all",
+    "score_patches": "posterior.local.local_score",
     "packed_products": "dissimilarity.kl.describe_kl",
     "invert_packed": "dissimilarity.kl.describe_kl",
     "kl_of_pairs": "dissimilarity.kl.compare_kl",
     "kl_of_factored_pairs": "dissimilarity.kl.compare_kl",
     "principal_directions": "dissimilarity.curvature.describe_directions",
+    "singular_rows": "dissimilarity.curvature.describe_directions",
     "turns_of_pairs": "dissimilarity.curvature.compare_directions",
+    "turns_of_few_pairs": "dissimilarity.curvature.compare_directions",
     "unite_relations": "backends.native.graph.unite_relations",
     "unite_neighbors": "backends.native.graph.unite_relations",
     "mirror_edges": "backends.native.graph.mirror_edges",
+    "add_mirrored": "backends.native.graph.add_mirrored",
     "reorder_rows": "backends.native.graph.reorder",
     "shortest_paths": "backends.native.graph.shortest_paths",
+    "paths_of_groups": "backends.native.graph.paths_of_groups",
     "check_matrix": "backends.native.eigenvectors.sparse_times",
     "sparse_times": "backends.native.eigenvectors.sparse_times",
     "recur": "backends.native.eigenvectors.recur",
@@ -61,9 +61,10 @@ TWINS = {
     "push_by_pairs": "backends.native.field.push_by_pairs",
     "spread": "backends.native.field.spread",
     "gather": "backends.native.field.gather",
-    "move_samples": "backends.native.field.move_samples",
-    "stretch": "backends.native.field.stretch",
     "settle_samples": "backends.native.field.settle_samples",
+    "fill_eights": "backends.native.pulls.in_eights",
+    "move_samples": "backends.native.pulls.move_samples",
+    "stretch": "backends.native.pulls.stretch",
 }
 """Every loop, and the function of the package that does the same with arrays: a wrapper
 itself, or what its caller runs where the wrapper returns None."""
@@ -117,11 +118,18 @@ def parts_of(
 
 def aligned(values: np.ndarray) -> np.ndarray:
     """Return a contiguous copy that begins where a line of cache does: 64 bytes."""
-    room = np.empty(values.nbytes + 64, dtype=np.uint8)
-    start = -room.ctypes.data % 64
-    copy = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    copy = aligned_zeros(values.shape, values.dtype)
     copy[...] = values
     return copy
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Return zeros that begin where a line of cache does."""
+    kind = np.dtype(dtype)
+    n_bytes = kind.itemsize * int(np.prod(shape))
+    room = np.zeros(n_bytes + 64, dtype=np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + n_bytes].view(kind).reshape(shape)
 
 
 def as_kind(values: np.ndarray, dtype: Any) -> np.ndarray:

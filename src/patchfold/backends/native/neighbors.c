@@ -15,19 +15,7 @@ static void square_gaps(const double *left, const double *right, const int64_t *
     for (Py_ssize_t e = 0; e < n_pairs; e++) {
         if (e + GAPS_AHEAD < n_pairs)
             fetch(right + column[e + GAPS_AHEAD] * m, m);
-        const double *a = left + row[e] * m, *b = right + column[e] * m;
-        Doubles sums = {0};
-        double total = 0;
-        Py_ssize_t k = 0;
-        for (; k + N_DOUBLES <= m; k += N_DOUBLES) {
-            Doubles gap = *(const Doubles *)(a + k) - *(const Doubles *)(b + k);
-            sums += gap * gap;
-        }
-        for (; k < m; k++)
-            total += (a[k] - b[k]) * (a[k] - b[k]);
-        for (int l = 0; l < N_DOUBLES; l++)
-            total += sums[l];
-        out[e] = total;
+        out[e] = squared_gap(left + row[e] * m, right + column[e] * m, m);
     }
 }
 

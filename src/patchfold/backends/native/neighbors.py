@@ -1,16 +1,25 @@
 """Distances, samples in cells, and the nearest of them (`neighbors.c`, `search.c`).
 
-See `loops.py`.
+Differences give distances to the last digit, also among points that are close and far
+from the origin. The K nearest of each row are chosen by squared distance; ties go by
+index. See `loops.py`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from .loops import aligned, as_kind, check_places, is_plain, loops
+from ..arrays import Array, array_namespace
+from ..threads import map_blocks
+from .loops import aligned, as_kind, check_places, is_plain, loops, pairs_at_once
+
+TIE_BITS = 40
+"""Squared distances that agree to this many binary digits are ties."""
+
+_DROPPED = 53 - TIE_BITS  # of the 53 binary digits of a float
 
 GROUP = 16
 """Samples that the search in cells compares at once."""
@@ -19,8 +28,7 @@ BEHIND = 3
 """Groups that are read behind the last one, and must be there."""
 
 
-@dataclass(frozen=True)
-class Groups:
+class Groups(NamedTuple):
     """Samples in cells, laid out for `search_cells`.
 
     Attributes
@@ -58,24 +66,23 @@ def group_samples(X: np.ndarray, label: np.ndarray, middles: np.ndarray) -> Grou
     points = np.full((samples.size, X.shape[1]), np.inf, dtype=np.float32)
     points[place] = X[order] - middles[label[order]]
     return Groups(
-        _in_groups(points),
+        in_groups(points),
         starts.astype(np.int64),
         np.ascontiguousarray(middles, dtype=np.float64),
-        _in_groups(middles),
+        in_groups(middles),
         samples,
     )
 
 
-def _in_groups(points: np.ndarray) -> np.ndarray:
-    """Put samples in groups of `GROUP`, feature by feature."""
+def in_groups(points: np.ndarray) -> np.ndarray:
+    """Put samples in groups of `GROUP`, feature by feature; infinity fills the last."""
     n, m = points.shape
     filled = np.full(((-(-n // GROUP) + BEHIND) * GROUP, m), np.inf, dtype=np.float32)
     filled[:n] = points
     return aligned(filled.reshape(-1, GROUP, m).transpose(0, 2, 1))
 
 
-@dataclass(frozen=True)
-class NearCells:
+class NearCells(NamedTuple):
     """Where queries lie, and which cells come into question there.
 
     Attributes
@@ -190,6 +197,45 @@ def _squared_to(queries: np.ndarray, points: np.ndarray) -> np.ndarray:
     return squared
 
 
+def squared_distances(
+    queries: np.ndarray,
+    X: np.ndarray,
+    row: np.ndarray,
+    column: np.ndarray,
+    *,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """Squared distances of listed pairs, from differences: exact for near points."""
+
+    def measure(block: slice) -> np.ndarray:
+        return squared_gaps(queries, X, row[block], column[block])
+
+    if loops() is not None:  # loops copy nothing, if rows are rows in memory
+        queries, X = np.ascontiguousarray(queries), np.ascontiguousarray(X)
+        found = map_blocks(measure, row.size, 0, n_jobs, step=pairs_at_once(X.shape[1]))
+    else:  # small blocks: differences are read again from the nearest cache
+        found = map_blocks(measure, row.size, 200 * X.shape[1], n_jobs)
+    return np.concatenate([np.empty(0), *found])
+
+
+def squared_distances_to(
+    queries: np.ndarray,
+    X: np.ndarray,
+    columns: np.ndarray,
+    *,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """Squared distances (q, c) of each query to its own row of candidates.
+
+    A candidate below 0 is nobody, infinitely far.
+    """
+    q, c = columns.shape
+    row, column = np.repeat(np.arange(q), c), np.maximum(columns, 0).ravel()
+    squared = squared_distances(queries, X, row, column, n_jobs=n_jobs).reshape(q, c)
+    squared[columns < 0] = np.inf
+    return squared
+
+
 def squared_gaps(
     left: np.ndarray, right: np.ndarray, row: np.ndarray, column: np.ndarray
 ) -> np.ndarray:
@@ -219,6 +265,82 @@ def all_squared_gaps(queries: np.ndarray, X: np.ndarray) -> np.ndarray:
     squared = np.empty((queries.shape[0], X.shape[0]))
     loops().all_squared_gaps(queries, features, squared)
     return squared
+
+
+def first_of_each_row(
+    column: np.ndarray, squared: np.ndarray, n_neighbors: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Keep the first K candidates of each row by (distance, index).
+
+    Parameters
+    ----------
+    column : int array (q, c)
+        Candidates, ascending in each row.
+    squared : array (q, c)
+        Their squared distances; infinite for a place that holds no candidate.
+    n_neighbors : int
+        How many to keep, at most c.
+
+    Returns
+    -------
+    column, squared : arrays (q, K)
+        Nearest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> column, squared = np.array([[3, 5, 8]]), np.array([[2.0, 1.0, 1.0 + 1e-15]])
+    >>> first_of_each_row(column, squared, 2)[0].tolist()
+    [[5, 8]]
+    """
+    order, squared = nearest_first(squared, n_neighbors)
+    return np.take_along_axis(column, order, axis=1), squared
+
+
+def nearest_first(
+    squared: np.ndarray, n_neighbors: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and values (q, K) of the K smallest of each row; ties by place.
+
+    A key and its place fit into one integer, unless rows are long: to sort these is
+    faster than to sort places, and leaves nothing to choose among equal keys.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> places, squared = nearest_first(np.array([[2.0, 1.0, 2.0]]), 2)
+    >>> places.tolist(), squared.tolist()
+    ([[1, 0]], [[1.0, 2.0]])
+    """
+    n_places = squared.shape[1]
+    bits = (n_places - 1).bit_length()
+    if bits > _DROPPED + 1:  # a distance has no sign
+        order = np.argsort(tie_keys(squared), axis=1, kind="stable")[:, :n_neighbors]
+        return order, np.take_along_axis(squared, order, axis=1)
+    keys = keys_of_rows(squared, _DROPPED, bits)
+    if keys is None:
+        keys = tie_keys(squared).view(np.uint64)
+        keys <<= np.uint64(bits)
+        keys |= np.arange(n_places, dtype=np.uint64)
+    keys.sort(axis=1)
+    return read_keys(keys, squared, n_neighbors, bits)
+
+
+def tie_keys(squared: Array) -> Array:
+    """Round to `TIE_BITS` digits, half to even, as integers in the order of the floats.
+
+    The bits of a float >= 0, read as an integer, are in the order of the floats.
+    """
+    if isinstance(squared, np.ndarray):
+        bits = np.ascontiguousarray(squared, dtype=np.float64).view(np.int64)
+    else:  # a tensor
+        bits = squared.view(array_namespace(squared).int64)
+    keys = bits >> _DROPPED
+    keys &= 1
+    keys += bits
+    keys += (1 << (_DROPPED - 1)) - 1
+    keys >>= _DROPPED
+    return keys
 
 
 def keys_of_rows(numbers: np.ndarray, dropped: int, bits: int) -> np.ndarray | None:

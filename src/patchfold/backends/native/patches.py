@@ -15,8 +15,11 @@ from .loops import aligned, as_kind, is_plain, loops
 Comparer = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Places in two descriptions -> the numbers of these pairs."""
 
-SMALL = 16
+SMALL = 24
 """Matrices up to this size are solved eight at a time."""
+
+CACHED = 4096
+"""Numbers of a matrix; eight matrices of more do not stay in the second cache."""
 
 LANES = 32
 """Patches whose directions are compared with those of another one at once."""
@@ -69,26 +72,19 @@ def invert_packed(matrices: np.ndarray) -> np.ndarray | None:
     return inverses if np.isfinite(inverses).all() else None
 
 
-def kl_of_packed(left: Sequence[Any], right: Sequence[Any]) -> Comparer | None:
-    """Make ready to do what `kl.compare_kl` does, of listed pairs of packed Gaussians.
+def kl_of_pairs(
+    left: Sequence[Any], right: Sequence[Any], *, factored: bool
+) -> Comparer | None:
+    """Make ready to do what `kl.compare_kl` does, of listed pairs of Gaussians.
 
-    They are read where they are: to copy them for every pair is what takes the time of
-    `compare_kl`. None if that must do it: there are no loops, or arrays are not plain.
+    They are packed, or `factored`, of any ranks on both sides. They are read where they
+    are: to copy them for every pair is what takes the time of `compare_kl`. None if
+    that must do it: there are no loops, or arrays are not plain.
     """
-    if loops() is None or not all(map(is_plain, (*left, *right))):
+    parts = *left, *right
+    if loops() is None or not all(map(is_plain, parts)):
         return None
-    return _of_pairs(loops().kl_of_pairs, *left, *right)
-
-
-def kl_of_factored(left: Sequence[Any], right: Sequence[Any]) -> Comparer | None:
-    """Make ready the same of factored Gaussians, of any ranks on both sides."""
-    if loops() is None or not all(map(is_plain, (*left, *right))):
-        return None
-    return _of_pairs(loops().kl_of_factored_pairs, *left, *right)
-
-
-def _of_pairs(loop: Any, *parts: np.ndarray) -> Comparer:
-    """Return what calls a loop with places in both sides, and returns its numbers."""
+    loop = loops().kl_of_factored_pairs if factored else loops().kl_of_pairs
 
     def compare(row: np.ndarray, column: np.ndarray) -> np.ndarray:
         values = np.empty(row.size)
@@ -110,6 +106,22 @@ def principal_directions(matrices: Any) -> tuple[np.ndarray, np.ndarray] | None:
     return (variances, directions) if found else None
 
 
+def singular_rows(matrices: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return singular values (n, r), descending, and right vectors as rows (n, r, m).
+
+    Of matrices of few rows; None where LAPACK must find them. A right vector of a
+    singular value of exactly zero is zeros.
+    """
+    if loops() is None or not is_plain(matrices):
+        return None
+    _, r, m = matrices.shape
+    if r > SMALL or r * m > CACHED:
+        return None
+    values, rows = np.empty(matrices.shape[:2]), np.empty(matrices.shape)
+    found = loops().singular_rows(matrices, values, rows)
+    return (values, rows) if found else None
+
+
 def turns_of_pairs(
     left: tuple[Any, ...], right: tuple[Any, ...], near: float
 ) -> Comparer | None:
@@ -129,12 +141,9 @@ def turns_of_pairs(
         smallest and the sum of the largest; fast where places ascend and are dense.
         None if arrays must do it.
     """
-    parts = *left, *right
-    if loops() is None or any(
-        not isinstance(part, np.ndarray) or part.dtype != np.float64 for part in parts
-    ):
+    plain = _plain(*left, *right)
+    if plain is None:
         return None
-    plain = [as_kind(part, np.float64) for part in parts]
     sides = [_side_by_side(part) for part in plain[2:]]
 
     def compare(row: np.ndarray, column: np.ndarray) -> np.ndarray:
@@ -144,6 +153,32 @@ def turns_of_pairs(
         return values
 
     return compare
+
+
+def turns_of_few_pairs(
+    left: tuple[Any, ...], right: tuple[Any, ...]
+) -> Comparer | None:
+    """Make ready the same, of any pairs in any order; all angles by their chords."""
+    plain = _plain(*left, *right)
+    if plain is None:
+        return None
+
+    def compare(row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        values = np.empty((3, row.size))
+        pairs = as_kind(row, np.int64), as_kind(column, np.int64)
+        loops().turns_of_few_pairs(*plain, *pairs, *values)
+        return values
+
+    return compare
+
+
+def _plain(*parts: Any) -> list[np.ndarray] | None:
+    """Return arrays as the loops read them; None if they cannot."""
+    if loops() is None or any(
+        not isinstance(part, np.ndarray) or part.dtype != np.float64 for part in parts
+    ):
+        return None
+    return [as_kind(part, np.float64) for part in parts]
 
 
 def _side_by_side(rows: np.ndarray) -> np.ndarray:

@@ -13,8 +13,6 @@ typedef struct {
     float limit; /* who is not below is not among the k nearest */
 } Near;
 
-typedef uint32_t Bits __attribute__((vector_size(64), aligned(4)));
-typedef uint32_t HalfBits __attribute__((vector_size(32), aligned(4)));
 #define N_GROUPS 4                      /* measured at once: one sum alone would wait */
 #define AT_ONCE (N_GROUPS * N_FLOATS)   /* samples of theirs */
 #define ENOUGH(k) (2 * (k))             /* are held before they are thinned out */
@@ -67,23 +65,6 @@ static void thin(Near *near)
         }
     near->count = kept;
     memcpy(&near->limit, &high, sizeof high);
-}
-
-/* Which of two groups are flagged: a bit for each. */
-INLINE uint32_t bits_of(Ints first, Ints second)
-{
-    const Bits bit = {1 << 0,  1 << 1,  1 << 2,  1 << 3,  1 << 4,  1 << 5,
-                      1 << 6,  1 << 7,  1 << 8,  1 << 9,  1 << 10, 1 << 11,
-                      1 << 12, 1 << 13, 1 << 14, 1 << 15};
-    Bits flagged = ((Bits)first & bit) | ((Bits)second & bit << N_FLOATS);
-    HalfBits left, right;
-    memcpy(&left, &flagged, sizeof left);
-    memcpy(&right, (const char *)&flagged + sizeof left, sizeof right);
-    left |= right;
-    uint64_t parts[4];
-    memcpy(parts, &left, sizeof left);
-    parts[0] |= parts[1] | parts[2] | parts[3];
-    return (uint32_t)(parts[0] | parts[0] >> 32);
 }
 
 /* Hold those of `N_GROUPS` groups that are near enough, mostly none. */

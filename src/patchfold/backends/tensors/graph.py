@@ -167,14 +167,16 @@ class Laplacian:
         return self.weights.to_dense()
 
 
-def laplacian(weights: Array) -> tuple[Laplacian, Array]:
-    """Return L = D - W and the degrees."""
+def laplacian(weights: Array, *, overwrite: bool = False) -> tuple[Laplacian, Array]:
+    """Return L = D - W and the degrees; nothing is written to W."""
     degrees = row_sums(weights)
     return Laplacian(weights, degrees), degrees
 
 
-def scale_both_sides(matrix: Laplacian, factors: Array) -> Laplacian:
-    """Return F L F for a diagonal F."""
+def scale_both_sides(
+    matrix: Laplacian, factors: Array, *, overwrite: bool = False
+) -> Laplacian:
+    """Return F L F for a diagonal F; nothing is written to L."""
     return replace(matrix, factors=factors)
 
 

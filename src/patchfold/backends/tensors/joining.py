@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..arrays import Array
-from ..memory import require_memory
+from ..backend import require_memory
 from .devices import block_bytes
 from .search import lift_queries, lift_samples, product_slack
 from .transfer import send

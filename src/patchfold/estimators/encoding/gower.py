@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ...backends.memory import require_memory
+from ...backends.backend import require_memory
 from ...backends.threads import map_blocks
 from .layout import Learned
 

@@ -1,15 +1,17 @@
-"""What is learned of the columns of a table, and the numbers that each becomes.
+"""What is known of the columns of a table, and the numbers that each becomes.
 
 Every column counts alike: the mean squared distance of two of its present cells is 2,
 whatever its kind. A number, a date in days or the rank of an ordered category has its
 mean subtracted and is divided by its standard deviation. The dummies of a category with
 shares p_k become (dummy_k - p_k) / √(1 - Σp_k²): their variances add up to 1. Of two
 levels, that is the z-score of one dummy. A gap is at 0, the mean of its column.
+
+A plain column is neither shifted nor scaled; its gaps are at the mean all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,11 +20,10 @@ import numpy as np
 from ...validation import LARGEST
 from .reading import NUMBERS, Column
 
-MOST_LEVELS, FREE_TEXT = 1000, 20
-"""Most levels of a category. More than the second, and than half of the rows, are names
-or free text."""
-
 KINDS = (*NUMBERS, "category", "ordered", "empty")
+
+CELLS = 2**22
+"""Cells of columns that are worked on together."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Learned:
     kind : str
         One of `KINDS`.
     center, scale : float
-        What is subtracted from its numbers, ranks or dummy, and what divides them.
+        Mean of its numbers, ranks or dummy, which is subtracted, and what divides them.
     low, span : float
         Smallest number or rank, and the distance to the largest: Gower's distance.
     levels : tuple
@@ -45,6 +46,10 @@ class Learned:
         Their shares of the present cells.
     missing : float
         Share of cells that are missing.
+    plain : bool
+        Whether nothing is subtracted; a category then has a dummy for each level.
+    fill : float
+        Number, rank or code that a gap is taken for; NaN if it is the mean.
     """
 
     name: Any
@@ -56,11 +61,23 @@ class Learned:
     levels: tuple[Any, ...] = ()
     shares: tuple[float, ...] = ()
     missing: float = 0.0
+    plain: bool = False
+    fill: float = float("nan")
 
     @property
     def has_dummies(self) -> bool:
         """Whether it becomes a column for each level."""
-        return self.kind == "category" and len(self.levels) > 2
+        return self.kind == "category" and (self.plain or len(self.levels) > 2)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether some, not all, of its cells were missing in `fit`."""
+        return 0 < self.missing < 1
+
+    @property
+    def shift(self) -> float:
+        """What is subtracted from its numbers, ranks or dummy."""
+        return 0.0 if self.plain else self.center
 
     @property
     def width(self) -> int:
@@ -93,7 +110,6 @@ class Learned:
                 f"column {self.name!r} held {self.kind}s in fit, and holds "
                 f"{_plural(column.kind)} now: convert it."
             )
-        _check_size(column)
         return column.values
 
     def _match(self, column: Column, unknown: Unknown) -> np.ndarray:
@@ -144,158 +160,93 @@ def _plural(kind: str) -> str:
     return {"category": "categories", "ordered": "categories"}.get(kind, f"{kind}s")
 
 
-def _check_size(column: Column) -> None:
-    if np.isinf(column.values).any():
-        raise ValueError(f"column {column.name!r} has infinity: correct these cells.")
-    largest = float(np.nanmax(np.abs(column.values), initial=0.0))
-    if largest > LARGEST:
-        raise ValueError(
-            f"column {column.name!r} has a value of size {largest:.3g}, and squares of "
-            f"more than {LARGEST:g} are no numbers any more: scale it."
-        )
+def blocks(
+    values: Sequence[np.ndarray], places: Sequence[int]
+) -> Iterator[tuple[list[int], np.ndarray]]:
+    """Yield columns some at a time, as rows of an array, with their places.
 
-
-def learn(
-    columns: Iterable[Column], ordered: Mapping[Any, Sequence[Any]] | None
-) -> tuple[tuple[Learned, ...], list[np.ndarray]]:
-    """Learn the columns of a table; return that, and their values as `read` does.
-
-    Parameters
-    ----------
-    columns : iterable of Column
-        As read.
-    ordered : mapping or None
-        Levels in order, by the name or position of the column.
+    A table may have 100,000 columns, and a call of NumPy for each takes seconds.
     """
-    found, values = [], []
-    orders = dict(ordered or {})
-    for place, column in enumerate(columns):
-        order = orders.pop(column.name, orders.pop(place, None))
-        known, numbers = _learn(column, order)
-        found.append(known)
-        values.append(numbers)
-    if orders:
-        names = ", ".join(map(str, orders))
-        raise ValueError(f"ordered names columns that X does not have: {names}.")
-    return tuple(found), values
+    length = values[0].size if values else 0
+    step = max(1, CELLS // max(length, 1))
+    for start in range(0, len(places), step):
+        group = list(places[start : start + step])
+        yield group, np.array([values[place] for place in group], dtype=np.float64)
 
 
-def _learn(column: Column, order: Sequence[Any] | None) -> tuple[Learned, np.ndarray]:
-    if order is not None:
-        return _learn_ordered(column, tuple(order))
-    if column.kind == "ordered":
-        return _learn_ordered(column, column.levels)
-    values = column.values
-    if column.kind == "empty" or not values.size:
-        return Learned(column.name, "empty", missing=1.0), np.full(values.size, np.nan)
-    if column.kind == "category":
-        return _learn_category(column)
-    _check_size(column)
-    return _with_moments(Learned(column.name, column.kind), values), values
-
-
-def _learn_ordered(column: Column, order: tuple[Any, ...]) -> tuple[Learned, Any]:
-    levels = tuple(_plain(level, column.name) for level in order)
-    known = Learned(column.name, "ordered", levels=levels)
-    unknown = Unknown()
-    ranks = known.read(column, unknown)
-    if unknown.counts:
-        raise ValueError(
-            f"ordered does not list a category of column {column.name!r}: "
-            f"{unknown.counts[column.name][1]!r}. Add it."
-        )
-    known = _with_moments(known, ranks)
-    range_of_ranks = {"low": 0.0, "span": float(max(len(order) - 1, 0))}
-    return Learned(**{**vars(known), **range_of_ranks}), ranks
-
-
-def _learn_category(column: Column) -> tuple[Learned, np.ndarray]:
-    """Keep the levels that occur, with their shares."""
-    counts = np.bincount(column.values + 1, minlength=len(column.levels) + 1)
-    gaps, counts = counts[0], counts[1:]
-    kept = np.flatnonzero(counts)
-    if not kept.size:
-        empty = np.full(column.values.size, np.nan)
-        return Learned(column.name, "empty", missing=1.0), empty
-    if kept.size > min(MOST_LEVELS, max(FREE_TEXT, column.values.size / 2)):
-        raise ValueError(
-            f"column {column.name!r} has {kept.size} categories in "
-            f"{column.values.size} rows: it names rows, and tells nothing about which "
-            "are alike. Leave it out."
-        )
-    shares = counts[kept] / counts.sum()
-    place = np.full(counts.size + 1, np.nan)
-    place[kept] = np.arange(kept.size)
-    codes = place[column.values]  # the last is that of -1, a gap
-    scale = float(np.sqrt(1 - shares @ shares)) if kept.size > 1 else 1.0
-    known = Learned(
-        column.name,
-        "category",
-        scale=scale,
-        levels=tuple(_plain(column.levels[k], column.name) for k in kept),
-        shares=tuple(shares.tolist()),
-        missing=float(gaps / column.values.size),
-    )
-    if kept.size > 2:
-        return known, codes
-    two = {"center": float(shares[1:].sum()), "scale": scale / np.sqrt(kept.size)}
-    return Learned(**{**vars(known), **two}), codes
-
-
-def _plain(level: Any, name: Any) -> Any:
-    """Return a level as a plain Python value."""
-    value = level.item() if isinstance(level, np.generic) else level
-    if type(value) in (str, int, float, bool):
-        return value
-    raise TypeError(
-        f"column {name!r} has a category of type {type(value).__name__}: categories "
-        "are text, numbers or booleans. Convert it."
-    )
-
-
-def _with_moments(known: Learned, values: np.ndarray) -> Learned:
-    """Return what is known, with mean, deviation and range of the present values."""
-    present = values[~np.isnan(values)]
-    missing = 1 - present.size / values.size
-    if not present.size:
-        return Learned(known.name, "empty", missing=1.0)
-    low, high = float(present.min()), float(present.max())
-    center, span = float(present.mean()), high - low
-    deviation = float(np.sqrt(np.mean((present - center) ** 2))) if span else 1.0
-    if span and span < 1 / LARGEST:
-        raise ValueError(
-            f"column {known.name!r} varies by {span:.3g}, and squares of less than "
-            f"{1 / LARGEST:g} are 0: scale it."
-        )
-    moments = {
-        "center": center if span else low,
-        "scale": deviation or 1.0,
-        "low": low,
-        "span": span,
-        "missing": missing,
-    }
-    return Learned(**{**vars(known), **moments})
+def check_sizes(known: Sequence[Learned], values: Sequence[np.ndarray]) -> None:
+    """Refuse infinity, and numbers whose squares are."""
+    places = [j for j, column in enumerate(known) if column.kind in NUMBERS]
+    for group, block in blocks(values, places):
+        sizes = np.fmax.reduce(np.abs(block), axis=1, initial=0.0)
+        for row in np.flatnonzero(sizes > LARGEST)[:1].tolist():
+            name, largest = known[group[row]].name, float(sizes[row])
+            if np.isinf(largest):
+                raise ValueError(f"column {name!r} has infinity: correct these cells.")
+            raise ValueError(
+                f"column {name!r} has a value of size {largest:.3g}, and squares of "
+                f"more than {LARGEST:g} are no numbers any more: scale it."
+            )
 
 
 def encode(
-    known: Sequence[Learned], values: Sequence[np.ndarray], gap: float = 0.0
+    known: Sequence[Learned],
+    values: Sequence[np.ndarray],
+    *,
+    keeps_gaps: bool = False,
 ) -> np.ndarray:
-    """Turn values, as `read` returns them, into numbers (n, width); gaps are `gap`."""
+    """Turn values, as `read` returns them, into numbers (n, width).
+
+    Gaps are at the mean, or where they are filled; NaN where they are to be kept.
+    """
     n = values[0].size if values else 0
-    out = np.full((n, sum(column.width for column in known)), gap)
-    start = 0
-    for column, numbers in zip(known, values, strict=True):
-        present = ~np.isnan(numbers)
+    starts = np.cumsum([0, *(column.width for column in known)])
+    out = np.empty((n, int(starts[-1])))
+    single = []
+    for place, column in enumerate(known):
         if column.has_dummies:
-            block = out[:, start : start + column.width]
-            block[present] = -np.asarray(column.shares)
-            rows = np.flatnonzero(present)
-            block[rows, numbers[present].astype(np.int64)] += 1
-            block /= column.scale
-        elif column.kind != "empty":
-            shifted = (numbers - column.center) / column.scale
-            np.copyto(out[:, start], shifted, where=present)
-        start += column.width
+            block = out[:, starts[place] : starts[place + 1]]
+            block[:] = _dummies(column, values[place], keeps_gaps)
+        elif column.kind == "empty":
+            out[:, starts[place]] = np.nan if keeps_gaps else 0.0
+        else:
+            single.append(place)
+    for group, block in blocks(values, single):
+        columns = [known[place] for place in group]
+        shift, scale = (
+            np.array([getattr(column, name) for column in columns])[:, None]
+            for name in ("shift", "scale")
+        )
+        if not keeps_gaps:
+            _fill(block, columns)
+        block -= shift
+        block /= scale
+        out[:, starts[group]] = block.T
+    return out
+
+
+def _fill(block: np.ndarray, columns: Sequence[Learned]) -> None:
+    """Put gaps at the mean of their column, or at what they are filled with."""
+    gaps = np.isnan(block)
+    for row in np.flatnonzero(gaps.any(axis=1)).tolist():
+        column = columns[row]
+        filled = column.center if np.isnan(column.fill) else column.fill
+        block[row, gaps[row]] = filled
+
+
+def _dummies(column: Learned, codes: np.ndarray, keeps_gaps: bool) -> np.ndarray:
+    """Return the dummies of a category, shifted and scaled."""
+    shares = np.asarray(column.shares)
+    if not keeps_gaps and not np.isnan(column.fill):
+        codes = np.where(np.isnan(codes), column.fill, codes)
+    out = np.zeros((codes.size, shares.size))
+    rows = np.flatnonzero(~np.isnan(codes))
+    out[rows, codes[rows].astype(np.int64)] = 1.0
+    gaps = np.isnan(codes)
+    out[gaps] = np.nan if keeps_gaps else shares
+    if not column.plain:
+        out -= shares
+    out /= column.scale
     return out
 
 
@@ -304,11 +255,30 @@ def decode(column: Learned, numbers: np.ndarray) -> np.ndarray:
     if column.kind == "empty":
         return np.full(numbers.shape[0], np.nan)
     if column.has_dummies:
-        dummies = numbers * column.scale + np.asarray(column.shares)
+        shift = 0.0 if column.plain else np.asarray(column.shares)
+        dummies = numbers * column.scale + shift
         return np.argmax(dummies, axis=1).astype(np.float64)
-    values = numbers[:, 0] * column.scale + column.center
+    values = numbers[:, 0] * column.scale + column.shift
     if column.kind == "boolean":
         return np.clip(np.rint(values), 0, 1)
     if column.levels:
         return np.clip(np.rint(values), 0, len(column.levels) - 1)
     return values
+
+
+def tell(known: Sequence[Learned], width: int, fills: bool) -> str:
+    """Say in one line what columns are, and how many numbers they become."""
+    kinds = [column.kind for column in known]
+    counts = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+    parts = [f"{count} {_named(kind, count)}" for kind, count in counts.items()]
+    gaps = sum(column.has_gaps for column in known)
+    where = "filled with the usual value" if fills else "at the mean"
+    missing = f"; gaps in {gaps} of them are {where}" if gaps else ""
+    return f"{', '.join(parts)} encoded as {width} numbers{missing}"
+
+
+def _named(kind: str, count: int) -> str:
+    word = {"ordered": "ordered category", "empty": "empty column"}.get(kind, kind)
+    if count == 1:
+        return word
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 from decimal import Decimal
@@ -71,13 +71,16 @@ def table_kind(X: Any) -> str | None:
     }.get(place)
 
 
-def read_columns(X: Any) -> Iterator[Column]:
+def read_columns(X: Any, declared: Collection[Any] = ()) -> Iterator[Column]:
     """Read a table column by column.
 
     Parameters
     ----------
     X : pandas, Polars or Arrow table, or array-like (n, m)
         Samples.
+    declared : collection of str and int
+        Names or positions of columns that are known to hold categories: text in them
+        may look like numbers or dates.
 
     Raises
     ------
@@ -87,7 +90,7 @@ def read_columns(X: Any) -> Iterator[Column]:
     read = {"pandas": _pandas, "polars": _polars, "arrow": _arrow}.get(
         table_kind(X) or "", _array
     )
-    return read(X)
+    return read(X, set(declared))
 
 
 def _numbers(name: Any, values: Any, kind: str = "number") -> Column:
@@ -116,7 +119,7 @@ def _refuse(name: Any, what: str) -> TypeError:
     )
 
 
-def _pandas(X: Any) -> Iterator[Column]:
+def _pandas(X: Any, declared: set[Any]) -> Iterator[Column]:
     """Read numbers in one block, which is fast for many columns, and others by name."""
     plain = [isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in X.dtypes]
     block = X.iloc[:, np.flatnonzero(plain)].to_numpy(dtype=np.float64)
@@ -125,15 +128,16 @@ def _pandas(X: Any) -> Iterator[Column]:
         if plain[place]:
             yield _numbers(name, next(numbers))
         else:
-            yield _series(name, X.iloc[:, place])
+            text = not declared & {name, place}
+            yield _series(name, X.iloc[:, place], text)
 
 
-def _series(name: Any, series: Any) -> Column:
+def _series(name: Any, series: Any, text: bool) -> Column:
     import pandas as pd
 
     kind, types = series.dtype, pd.api.types
     if isinstance(kind, pd.ArrowDtype):
-        return _chunks(name, sys.modules["pyarrow"].chunked_array(series.array))
+        return _chunks(name, sys.modules["pyarrow"].chunked_array(series.array), text)
     if isinstance(kind, pd.CategoricalDtype):
         codes, levels = series.cat.codes.to_numpy(), kind.categories.tolist()
         return _category(name, codes, levels, ordered=bool(kind.ordered))
@@ -149,12 +153,12 @@ def _series(name: Any, series: Any) -> Column:
         return _days(name, series.to_numpy())
     if types.is_timedelta64_dtype(kind):
         return _days(name, series.to_numpy())
-    return read_objects(name, series.to_numpy(dtype=object))
+    return read_objects(name, series.to_numpy(dtype=object), text=text)
 
 
-def _polars(X: Any) -> Iterator[Column]:
+def _polars(X: Any, declared: set[Any]) -> Iterator[Column]:
     pl = sys.modules["polars"]
-    for series in X.get_columns():
+    for place, series in enumerate(X.get_columns()):
         name, kind = series.name, series.dtype
         if kind == pl.Boolean:
             values = series.cast(pl.Float64).to_numpy()
@@ -167,20 +171,21 @@ def _polars(X: Any) -> Iterator[Column]:
             words = read_objects(name, series.cast(pl.String).to_list(), text=False)
             yield _category(name, words.values, words.levels)
         elif kind in (pl.String, pl.Object, pl.Null):
-            yield read_objects(name, series.to_list())
+            text = not declared & {name, place}
+            yield read_objects(name, series.to_list(), text=text)
         else:
             raise _refuse(name, str(kind))
 
 
-def _arrow(X: Any) -> Iterator[Column]:
+def _arrow(X: Any, declared: set[Any]) -> Iterator[Column]:
     for place, name in enumerate(X.column_names):
         column = X.column(place)
         if not hasattr(column, "chunks"):  # of a batch
             column = sys.modules["pyarrow"].chunked_array([column])
-        yield _chunks(name, column)
+        yield _chunks(name, column, not declared & {name, place})
 
 
-def _chunks(name: Any, column: Any) -> Column:
+def _chunks(name: Any, column: Any, text: bool) -> Column:
     pa = sys.modules["pyarrow"]
     kind, types = column.type, pa.types
     if types.is_dictionary(kind):
@@ -203,11 +208,11 @@ def _chunks(name: Any, column: Any) -> Column:
     if types.is_duration(kind):
         return _days(name, column.cast(pa.duration("us"), safe=False).to_numpy())
     if types.is_null(kind) or "string" in str(kind):
-        return read_objects(name, column.to_pylist())
+        return read_objects(name, column.to_pylist(), text=text)
     raise _refuse(name, str(kind))
 
 
-def _array(X: Any) -> Iterator[Column]:
+def _array(X: Any, declared: set[Any]) -> Iterator[Column]:
     """Read an array; of a list, text and numbers stay apart."""
     if not hasattr(X, "dtype"):
         plain = np.asarray(X)
@@ -223,7 +228,8 @@ def _array(X: Any) -> Iterator[Column]:
         yield from (_numbers(j, X[:, j]) for j in range(X.shape[1]))
     elif X.dtype.kind == "U" or X.dtype == object:
         objects = X.astype(object)
-        yield from (read_objects(j, objects[:, j]) for j in range(X.shape[1]))
+        for j in range(X.shape[1]):
+            yield read_objects(j, objects[:, j], text=j not in declared)
     else:
         raise _refuse(0, str(X.dtype))
 

@@ -132,6 +132,14 @@ METHODS = {
             SIZES,
         ),
         Method(
+            "cauchy-map-labels",
+            "CauchyMap with labels",
+            CauchyMap,
+            {},
+            "supervised: beside the features stand leave-one-out class probabilities",
+            supervised=True,
+        ),
+        Method(
             "projection",
             "Patch projection",
             PatchProjection,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ...dissimilarity.table import get_dissimilarity
 from ...graph.labels import get_label_rule
 from ...graph.precomputed import MatrixLinks
 from ...neighbors.choice import pays_for_cells, resolve_n_neighbors
@@ -140,7 +141,7 @@ class StoredEmbedding(StoredModel):
             algorithm, X, count, radius, cells_for, most, n_jobs, metric
         )
         near, twins = None, stored["_has_twins"]
-        if settings.row.needs_gaussians:
+        if get_dissimilarity(settings.dissimilarity).needs_gaussians:
             near, twins = search.of_training(X, n_jobs), None
         elif not isinstance(algorithm, str):
             search.of_training(X, n_jobs)  # a transformer is fitted by its search

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...validation import LARGEST
-from ..encoding.layout import KINDS, MOST_LEVELS, Learned
+from ..encoding.layout import KINDS, Learned
 from .model import StoredModel
 from .rules import (
     MISSING,
@@ -26,11 +26,16 @@ from .rules import (
     Words,
 )
 
+MOST_LEVELS = 10**6
+"""Levels of a category in a file at most."""
+
 FAR = 4 * LARGEST
 """No mean, scale or range of a column is larger."""
 
 TABLES = ("array", "pandas", "polars", "arrow")
 _NUMBERS = ("center", "scale", "low", "span", "missing")
+_LATER = ("plain", "fill")
+"""What is learned of every column; and what earlier files do not have."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,28 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The rows of a table in units of their ranges, NaN in gaps: Gower's distance."""
+class Names:
+    """Names of columns, one text in JSON: a file has no part for each of them."""
+
+    def pack(self, value: Any) -> str:
+        """Return the names as text."""
+        return json.dumps(value.tolist())
+
+    def unpack(self, name: str, value: Any, sizes: Sizes) -> np.ndarray:
+        """Check the names; files of earlier versions have an array."""
+        if type(value) is str:
+            try:
+                value = np.array(json.loads(value), dtype=object)
+            except (ValueError, RecursionError) as error:
+                raise FittedError(f"{name} is no JSON") from error
+        return Words(("columns",)).unpack(name, value, sizes)
+
+
+@dataclass(frozen=True)
+class WithGaps:
+    """Numbers, NaN where there are none: a rule for their shape."""
+
+    shape: tuple[Any, ...]
 
     def pack(self, value: Any) -> Any:
         """Return the array."""
@@ -58,7 +83,7 @@ class Rows:
 
     def unpack(self, name: str, value: Any, sizes: Sizes) -> np.ndarray:
         """Check the array."""
-        rule = Numbers(("samples", "columns"), any_value=True)
+        rule = Numbers(self.shape, any_value=True)
         array = rule.unpack(name, value, sizes)
         if np.isinf(array).any() or not array.size:
             raise FittedError(f"{name} has infinity, or no rows")
@@ -76,28 +101,36 @@ class StoredEncoder(StoredModel):
 
     _fitted_rules: ClassVar[dict[str, FittedRule]] = {
         "n_features_in_": Count(1, 1_000_000),
-        "feature_names_in_": MayLack(Words(("columns",))),
+        "feature_names_in_": MayLack(Names()),
         "_kind_names": Text(),
         "_levels": Text(),
         "_numbers": Numbers(("columns", len(_NUMBERS)), low=-FAR, high=FAR),
         "_shares": Numbers(("levels",), low=0.0, high=1.0),
-        "_rows": MayLack(Rows()),
+        "_later": MayLack(WithGaps(("columns", len(_LATER)))),
+        "_rows": MayLack(WithGaps(("samples", "columns"))),
         "_table": Text(),
     }
     _made_again: ClassVar[frozenset[str]] = frozenset({"_columns", "kinds_"})
+    _later_parameters: ClassVar[dict[str, Any]] = {
+        "categories": None,
+        "scale": True,
+        "impute": None,
+    }
 
     def _packed(self, state: dict[str, Any]) -> dict[str, Any]:
         columns = state.get("_columns")
         if columns is None:
             return super()._packed(state)
         shares = [share for column in columns for share in column.shares]
+        numbers, later = (
+            np.array([[getattr(column, name) for name in names] for column in columns])
+            for names in (_NUMBERS, _LATER)
+        )
         learned = {
             "_kind_names": json.dumps([column.kind for column in columns]),
             "_levels": json.dumps([list(column.levels) for column in columns]),
-            "_numbers": np.array(
-                [[getattr(column, name) for name in _NUMBERS] for column in columns],
-                dtype=np.float64,
-            ),
+            "_numbers": numbers.astype(np.float64),
+            "_later": later.astype(np.float64),
             "_shares": np.array(shares, dtype=np.float64),
         }
         return super()._packed({**state, **learned})
@@ -107,6 +140,7 @@ class StoredEncoder(StoredModel):
         kinds = _list(stored.pop("_kind_names"), "_kind_names", count)
         levels = _list(stored.pop("_levels"), "_levels", count)
         numbers, shares = stored.pop("_numbers"), stored.pop("_shares")
+        later = stored.pop("_later", np.tile([0.0, np.nan], (count, 1)))
         if sizes["columns"] != count or self._table not in TABLES:
             raise FittedError(f"n_features_in_ must be {sizes['columns']}")
         names = stored.get("feature_names_in_", range(count))
@@ -115,6 +149,7 @@ class StoredEncoder(StoredModel):
             found = _levels(levels[j], kinds[j], j)
             width = len(found) if kinds[j] == "category" else 0
             parts = dict(zip(_NUMBERS, numbers[j].tolist(), strict=True))
+            parts |= {"plain": bool(later[j, 0]), "fill": float(later[j, 1])}
             own = tuple(shares[place : place + width].tolist())
             column = Learned(names[j], kinds[j], levels=found, shares=own, **parts)
             _check(column, j, width)
@@ -169,8 +204,7 @@ def _levels(found: Any, kind: Any, place: int) -> tuple[Any, ...]:
     if len(set(found)) < len(found):
         raise FittedError(f"{name} has a level twice")
     has_levels = kind in ("category", "ordered")
-    most = MOST_LEVELS if kind == "category" else 10**6
-    if bool(found) != has_levels or len(found) > most:
+    if bool(found) != has_levels or len(found) > MOST_LEVELS:
         raise FittedError(f"{name} has {len(found)} levels of a column of kind {kind}")
     return tuple(found)
 
@@ -182,6 +216,10 @@ def _check(column: Learned, place: int, width: int) -> None:
     name = f"_numbers[{place}]"
     if not 0 <= column.missing <= 1 or column.span < 0 or not column.scale > 0:
         raise FittedError(f"{name} has a share, range or scale that cannot be")
+    if not math.isnan(column.fill):
+        places = range(len(column.levels))
+        if (column.levels and column.fill not in places) or abs(column.fill) > LARGEST:
+            raise FittedError(f"_later[{place}] fills gaps with what cannot be")
     tiny = 0 < column.span < 1 / LARGEST
     if tiny or not math.isfinite((LARGEST + abs(column.center)) / column.scale):
         raise FittedError(f"{name} makes infinity of numbers up to {LARGEST:g}")

@@ -14,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...backends.backend import on_any_device
-from ...backends.distances import squared_distances
 from ...backends.native.field import calibrate
+from ...backends.native.graph import add_mirrored
+from ...backends.native.neighbors import squared_distances
 from ...backends.threads import map_blocks
 
 EVEN, LESS_EVEN = 0.75, 0.25
@@ -37,25 +38,16 @@ ROWS = 4096
 
 @dataclass(frozen=True)
 class Attraction:
-    """Weights of near and mid-near pairs on one pattern of edges.
+    """Weights of near and of mid-near pairs.
 
     Attributes
     ----------
-    pattern : sparse array (n, n)
-        Edges, symmetric, in float32; its numbers are overwritten by `weigh`.
-    near, middle : float32 arrays (E,)
-        Weights P and M of the edges; the sum of each is 1.
+    near, middle : sparse arrays (n, n)
+        P and M, symmetric; the sum of each is 1.
     """
 
-    pattern: sp.csr_array
-    near: np.ndarray
-    middle: np.ndarray
-
-    def weigh(self, of_near: float, of_middle: float) -> sp.csr_array:
-        """Return the graph of a P + b M, in place of what was returned before."""
-        np.multiply(self.near, np.float32(of_near), out=self.pattern.data)
-        self.pattern.data += np.float32(of_middle) * self.middle
-        return self.pattern
+    near: Any
+    middle: Any
 
 
 def calibrated(
@@ -203,9 +195,7 @@ def _choose_pairs(
         return None
     row, column = row[other], column[other]
     ends = row.astype(np.int32), column.astype(np.int32)
-    pairs = sp.csr_array((np.ones(row.size), ends), shape=(n, n))
-    pairs.sum_duplicates()
-    return symmetric_sum(pairs)
+    return symmetric_sum(sp.csr_array((np.ones(row.size), ends), shape=(n, n)))
 
 
 def rows_matrix(
@@ -219,37 +209,16 @@ def rows_matrix(
     return sp.csr_array(parts, shape=(n, n))
 
 
-def mirrored_sum(pairs: sp.csr_array) -> sp.csr_array:
-    """Return A + Aᵀ."""
-    pairs.sort_indices()
-    return (pairs + pairs.T.tocsr()).tocsr()
-
-
 def symmetric_sum(pairs: sp.csr_array) -> sp.csr_array:
     """Return (A + Aᵀ) / sum."""
-    both = mirrored_sum(pairs)
+    both, _ = add_mirrored(pairs)
     both.data /= both.data.sum() or 1.0
     return both
 
 
 def unite(near: Any, middle: Any | None) -> Attraction:
-    """Put near and mid-near pairs on one pattern of edges.
+    """Put near and mid-near pairs together.
 
     Without mid-near pairs the near ones have their share too.
     """
-    return Attraction(*join_pairs(near, near if middle is None else middle))
-
-
-@on_any_device
-def join_pairs(near: Any, middle: Any) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Return what `Attraction` has, in this order."""
-    both = (near.astype(np.complex64) + 1j * middle.astype(np.float32)).tocsr()
-    both.sort_indices()
-    parts = np.empty(both.nnz, np.float32), both.indices, both.indptr
-    pattern = sp.csr_array(parts, shape=both.shape)
-    if both.nnz >= 2**31:
-        raise MemoryError(f"{both.nnz} edges are too many: lower n_neighbors.")
-    pattern.indices = pattern.indices.astype(np.int32)
-    pattern.indptr = pattern.indptr.astype(np.int32)
-    weights = (np.ascontiguousarray(part) for part in (both.data.real, both.data.imag))
-    return pattern, *weights
+    return Attraction(near, near if middle is None else middle)

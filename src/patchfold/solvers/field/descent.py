@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from ...backends.backend import on_any_device
-from ...backends.native.field import Step, move_samples, stretch
+from ...backends.native.pulls import Eights, Step, in_eights, move_samples, stretch
 from ...backends.threads import tell_part
 from .attraction import Attraction
 from .parts import Crew, cut
@@ -202,11 +202,12 @@ def take_steps(
     n = start.shape[0]
     with Crew(n_jobs, n) as crew:
         repulsion = Repulsion(n, recipe.alpha, crew)
-        return _run(attraction, _State(start), recipe, repulsion, crew)
+        edges = in_eights(attraction.near, attraction.middle)
+        return _run(edges, _State(start), recipe, repulsion, crew)
 
 
 def _run(
-    attraction: Attraction,
+    edges: Eights,
     state: _State,
     recipe: Recipe,
     repulsion: Repulsion,
@@ -218,18 +219,19 @@ def _run(
     for done in range(recipe.max_iter + 1):
         share, early, rate, momentum = recipe.factors(done, n)
         if share != weighed:
-            graph, weighed = attraction.weigh(share, MIDDLE), share
+            edges.weigh(share, MIDDLE)
+            weighed = share
         Z = repulsion.push(state.Y, state.r, state.low, state.high)
         stopped = False
         if recipe.is_checked(done):
-            parts = crew.run(partial(stretch, graph, state.Y, alpha), slices)
+            parts = crew.run(partial(stretch, edges, state.Y, alpha), slices)
             objective.append(alpha * sum(parts) + float(np.log(Z)))
             stopped = len(objective) > 1 and objective[-2] - objective[-1] < recipe.tol
         if done == recipe.max_iter or stopped:
             break
         step = Step(early, 1 / Z, rate, momentum, recipe.flat)
         arrays = state.Y, state.r, state.velocity, state.gain, state.moved
-        move = partial(move_samples, graph, arrays, alpha, step)
+        move = partial(move_samples, edges, arrays, alpha, step)
         state.take(np.stack(crew.run(move, slices)), recipe.flat)
         tell_part("steps", done + 1, recipe.max_iter)
     return state.Y, Z, done, stopped, np.array(objective)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...backends.backend import on_any_device
-from ...backends.native.graph import reorder
+from ...backends.native.graph import add_mirrored
 from ...dissimilarity.table import compare_pairs, describe_patches, get_dissimilarity
 from ...graph.precomputed import edges_from_matrix, keep_nearest, links_from_matrix
 from ...graph.weights import pairs_from_directed
@@ -28,7 +28,6 @@ from .attraction import (
     Draws,
     middle_of_samples,
     middle_pairs,
-    mirrored_sum,
     rows_matrix,
 )
 from .order import curve_order, hash_order, matrix_order
@@ -339,14 +338,11 @@ def _closeness(edges: sp.csr_array) -> sp.csr_array:
 def graph_of(setting: Setting) -> sp.csr_array:
     """Return the dissimilarity of every edge, in the order of the input.
 
-    An edge that both ends list has its length twice: real parts count, zeros stay.
+    Of an edge that both ends list it is the mean of their lengths.
     """
-    indices, lengths = setting.links.indices, setting.links.lengths
-    known = np.isfinite(lengths)
-    counted = 1 + 1j * np.where(known, lengths, 0)
-    both = mirrored_sum(rows_matrix(counted, indices, known))
-    length = both.data.imag / both.data.real
-    ours = sp.csr_array((length, both.indices, both.indptr), shape=both.shape)
-    graph = reorder(ours, np.argsort(setting.order), setting.order)
-    graph.sort_indices()
+    place = np.argsort(setting.order)
+    indices = setting.order[setting.links.indices[place]]
+    lengths = setting.links.lengths[place]
+    graph, counts = add_mirrored(rows_matrix(lengths, indices, np.isfinite(lengths)))
+    graph.data /= counts
     return graph

@@ -139,8 +139,8 @@ class FusedSteps(Steps):
         k.move[(programs,)](
             self._pointer,
             self._column,
-            self._weights.near,
-            self._weights.middle,
+            self._near,
+            self._middle,
             self.Y,
             self._r,
             self._velocity,

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...arrays import Array
 from ...nodes import LEAST_Z, MOST_NODES, OUTSIDE, SPACINGS
+from .attraction import join_pairs
 from .grid import Field, Nodes, choose_nodes, read, spread
 
 
@@ -35,11 +36,12 @@ class Steps:
     def __init__(self, attraction: Any, start: Array, recipe: Any) -> None:
         import torch
 
-        self.Y, self._recipe, self._weights = start.clone(), recipe, attraction
+        self.Y, self._recipe = start.clone(), recipe
         self._velocity, self._gain = torch.zeros_like(start), torch.ones_like(start)
         self._r, self._Z = torch.zeros_like(start), LEAST_Z
-        pattern = attraction.pattern
+        pattern, *weights = join_pairs(attraction.near, attraction.middle)
         self._pointer, self._column = pattern.crow_indices(), pattern.col_indices()
+        self._near, self._middle = weights
         self._box = torch.cat([start.amin(0), start.amax(0)])
         self._field: Field | None = None
         self._inside: Array | None = None
@@ -147,8 +149,7 @@ class Steps:
         return torch.stack(parts, 1)
 
     def _weigh(self, share: float) -> Array:
-        middle = self._recipe.middle_share * self._weights.middle
-        return share * self._weights.near + middle
+        return share * self._near + self._recipe.middle_share * self._middle
 
     def _gaps(self) -> Array:
         """Return y_i - y_j of all edges."""
