@@ -10,6 +10,7 @@ from patchfold.backends.environment import describe_speed
 from patchfold.cli import app
 from patchfold.records import Neighborhoods
 from patchfold.studies.bench import catalogue, device, report, rows
+from patchfold.studies.bench.kinds import KINDS, make_kind
 from patchfold.studies.bench.loops import elap_loop, klap_loop
 from patchfold.studies.bench.measure import Measurement, measure, measure_recall
 from patchfold.studies.bench.rows import (
@@ -21,6 +22,7 @@ from patchfold.studies.bench.rows import (
     judge,
     time_limit,
 )
+from patchfold.studies.bench.stages import measure_peaks, time_stages
 from patchfold.studies.bench.tasks import TASKS, gaussians, neighbor_recall, wide
 from patchfold.studies.reproduction.released import elap_released, klap_released
 
@@ -53,14 +55,15 @@ def test_the_klap_loop_is_the_released_script():
 
 
 def test_every_row_names_tasks_that_exist():
-    for row in catalogue.VERSUS:
+    for row in (*catalogue.VERSUS, *catalogue.KIND_ROWS):
         assert {row.ours, row.peer} <= set(TASKS)
     assert {row.task for row in (*catalogue.GROWTH, *catalogue.LIMITS)} <= set(TASKS)
 
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_row_that_is_run_says_how_long_it_lasts(quick):
-    for row in (*catalogue.VERSUS, *catalogue.LIMITS, *catalogue.GROWTH, *device.ROWS):
+    judged = *catalogue.VERSUS, *catalogue.LIMITS, *catalogue.GROWTH
+    for row in (*judged, *catalogue.KIND_ROWS, *catalogue.STAGES, *device.ROWS):
         in_it = not quick or bool(row.quick)
         assert (row.lasts[quick] > 0) == in_it, row
 
@@ -197,6 +200,8 @@ def short_table(monkeypatch):
         report, "LIMITS", (Limit("help", "nothing", 100, 1, lasts=(3, 3)),)
     )
     monkeypatch.setattr(report, "GROWTH", (growth,))
+    monkeypatch.setattr(report, "KIND_ROWS", ())
+    monkeypatch.setattr(report, "STAGES", ())
 
 
 @pytest.mark.usefixtures("short_table")
@@ -242,6 +247,44 @@ def test_only_rows_of_a_name_are_run(tmp_path):
         ValueError, match=r"^only='four' is in the name of no row\. They"
     ):
         report.run_bench(tmp_path, only="four")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_kind_of_data_has_the_shape_of_its_well_behaved_twin(name):
+    made = make_kind(name, 60)
+    twin = make_kind(name, 60, well_behaved=True)
+    assert made.shape == twin.shape
+    assert made.shape[0] == 60
+    assert np.isfinite(made).all()
+    assert not np.array_equal(made, twin) or name == "memory-mapped"
+
+
+def test_memory_mapped_data_stay_in_their_file():
+    made = make_kind("memory-mapped", 60)
+    assert isinstance(made, np.memmap)
+    assert made.sum() == make_kind("memory-mapped", 60, well_behaved=True).sum()
+
+
+def test_stages_are_told_beside_their_floors(tmp_path, monkeypatch):
+    found = [("paths", 3.0, 1.5), ("patches", 1.0, 0.1)]
+    monkeypatch.setattr(rows, "measure_stages", lambda n, sources: found)
+    results = report.run_bench(tmp_path, quick=True, only="stages")
+    assert [row.what for row in results] == ["stage: paths", "stage: patches"]
+    assert [row.cpu_ratio for row in results] == [2.0, 10.0]
+    line = report.format_table(results).splitlines()[-2]
+    assert (
+        line
+        == "| stage: paths | 3,000 | the machine's floor | 3.00 | 1.50 | | 2.000 | | |"
+    )
+
+
+def test_every_stage_has_a_floor_of_the_machine():
+    found = time_stages(200, 200, repeats=1)
+    assert len({name for name, *_ in found}) == len(found) == 7
+    assert all(took > 0 and floor > 0 for _, took, floor in found)
+    peaks = measure_peaks()
+    assert peaks.single_flops > 1e8
+    assert peaks.bytes > 1e8
 
 
 def test_a_row_without_numbers_has_empty_cells():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .rows import Growth, Limit, Versus
+from .kinds import KINDS
+from .rows import Growth, Limit, Stages, Versus
 
 VERSUS = (
     Versus(
@@ -114,6 +115,23 @@ VERSUS = (
         lasts=(9, 9),
     ),
 )
+
+KIND_ROWS = tuple(
+    Versus(
+        f"elap, {name}",
+        f"elap, {name}",
+        f"normal data, {name}",
+        kind.n,
+        2.0,
+        kind.quick,
+        2,
+        lasts=(12, 0 if kind.quick is None else 3),
+    )
+    for name, kind in KINDS.items()
+)
+"""No kind of data may take more than twice the time of normal data of its shape."""
+
+STAGES = (Stages("stages", 8000, 3000, lasts=(25, 6)),)
 
 LIMITS = (
     Limit("CauchyMap, 200 samples", "CauchyMap", 0.05, 10, 200, 200, lasts=(3, 3)),

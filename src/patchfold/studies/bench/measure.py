@@ -14,6 +14,7 @@ import warnings
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .stages import time_stages
 from .tasks import TASKS, neighbor_recall
 
 KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**36)}
@@ -84,6 +85,12 @@ def measure_recall(n: int, *, n_jobs: int = -1) -> float:
     return float(_in_a_process({"recall": n, "n_jobs": n_jobs}))
 
 
+def measure_stages(n: int, sources: int) -> list[tuple[str, float, float]]:
+    """Return name, seconds and the machine's floor of every stage, in a process."""
+    found = _in_a_process({"stages": (n, sources)})
+    return [(name, seconds, floor) for name, seconds, floor in found]
+
+
 def _in_a_process(spec: dict[str, Any]) -> Any:
     run = subprocess.run(
         [sys.executable, "-m", "patchfold.studies.bench.measure", json.dumps(spec)],
@@ -101,6 +108,8 @@ def _run(spec: dict[str, Any]) -> Any:
     """Do what the process was started for, and return it as JSON has it."""
     if "recall" in spec:
         return neighbor_recall(spec["recall"], spec["n_jobs"])
+    if "stages" in spec:
+        return time_stages(*spec["stages"])
     return [asdict(one) for one in _time(spec)]
 
 

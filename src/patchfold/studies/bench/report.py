@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...backends.backend import Backend
-from ...backends.environment import describe_speed
+from ...backends.environment import speed_line
 from ...backends.files import write_bytes, write_text
-from .catalogue import GROWTH, LIMITS, VERSUS
+from .catalogue import GROWTH, KIND_ROWS, LIMITS, STAGES, VERSUS
 from .device import ROWS, describe_device, time_row
 from .measure import Measurement
 from .rows import (
@@ -23,11 +23,13 @@ from .rows import (
     Limit,
     Result,
     Row,
+    Stages,
     Versus,
     compare,
     grow,
     judge,
     time_limit,
+    time_stages,
 )
 
 Progress = Callable[[float, float, float], None]
@@ -66,12 +68,15 @@ def run_bench(
     conditions = describe_machine(quick, n_jobs)
     results: list[Result] = []
     points: list[Measurement] = []
-    rows: tuple[Versus | Limit | Growth, ...] = (*VERSUS, *LIMITS, *GROWTH)
+    rows: tuple[Versus | Limit | Growth | Stages, ...]
+    rows = (*VERSUS, *KIND_ROWS, *LIMITS, *GROWTH, *STAGES)
     for row in _told(_pick(rows, only), quick, progress):
         if isinstance(row, Versus):
             results.append(compare(row, quick=quick, n_jobs=n_jobs))
         elif isinstance(row, Limit):
             results.append(time_limit(row, quick=quick, n_jobs=n_jobs))
+        elif isinstance(row, Stages):
+            results += time_stages(row, quick=quick)
         else:
             points += _grow(row, results, quick=quick, n_jobs=n_jobs)
         _write_tables(out, results, points, conditions)
@@ -161,7 +166,7 @@ def describe_machine(quick: bool, n_jobs: int) -> str:
     return (
         f"{kind} on {os.cpu_count()} cores ({platform.machine()}), n_jobs={n_jobs}, "
         f"load {load} at its start; Python {platform.python_version()}, {packages}; "
-        f"{', '.join(f'{name} {value}' for name, value in describe_speed().items())}."
+        f"{speed_line()}."
     )
 
 
@@ -185,11 +190,11 @@ def format_table(results: Iterable[Result]) -> str:
             row.what,
             f"{row.n:,}" if row.n > 1 else "",
             row.peer,
-            _number(row.ours_s, ".2f"),
-            _number(row.peer_s, ".2f"),
+            _number(row.ours_s, ".2f" if (row.ours_s or 1) >= 0.1 else ".2g"),
+            _number(row.peer_s, ".2f" if (row.peer_s or 1) >= 0.1 else ".2g"),
             _number(row.ratio, ".3g" if (row.ratio or 1) < 0.01 else ".3f"),
             _number(row.cpu_ratio, ".3g" if (row.cpu_ratio or 1) < 0.01 else ".3f"),
-            f"{row.target:g}",
+            f"{row.target:g}" if row.target else "",
             row.verdict,
         )
         lines.append(
@@ -212,7 +217,8 @@ def _write_tables(
         "data in the same process; of a growth row, against itself, the exponent of "
         "n; of a row in seconds there is none. Recall is the share of the true "
         "neighbours that were found. By the clock, and in processor time of all "
-        "threads.\n\n"
+        "threads. A stage is compared with what its flops and bytes would take at the "
+        "measured peaks of one core, in processor time of one thread.\n\n"
         f"{format_table(results)}\n"
     )
     write_text(out / "bench.md", text)

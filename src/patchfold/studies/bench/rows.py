@@ -7,7 +7,10 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from .measure import Measurement, measure, measure_recall
+from .measure import Measurement, measure, measure_recall, measure_stages
+
+FLOOR = "the machine's floor"
+"""What stages are compared with: flops and bytes over the peaks of the machine."""
 
 MEMORY = 16 * 2**30
 """Peak memory that a growth row may reach."""
@@ -115,6 +118,20 @@ class Growth(Row):
 
 
 @dataclass(frozen=True)
+class Stages(Row):
+    """The stages of a fit beside the machine's floor, in one thread; not judged.
+
+    Attributes
+    ----------
+    n, quick : int
+        Samples, in a full and in a quick run.
+    """
+
+    n: int
+    quick: int
+
+
+@dataclass(frozen=True)
 class Result:
     """One line of the table, as it is printed and written.
 
@@ -130,7 +147,7 @@ class Result:
         Ours over theirs, by the clock and in processor time; of a growth row, the
         exponents.
     target : float
-        The most it may be.
+        The most it may be; 0 where nothing is judged.
     verdict : str
         "met", "not met", or why there is none.
     """
@@ -193,6 +210,20 @@ def time_limit(row: Limit, *, quick: bool = False, n_jobs: int = -1) -> Result:
     return Result(
         row.what, "seconds", n, seconds, None, None, None, row.seconds, verdict
     )
+
+
+def time_stages(row: Stages, *, quick: bool = False) -> list[Result]:
+    """Time the stages of a fit; a ratio is the time over the floor."""
+    n = row.quick if quick else row.n
+    try:
+        found = measure_stages(n, n)
+    except RuntimeError as error:
+        failure = f"failed: {error}"
+        return [Result(row.what, FLOOR, n, None, None, None, None, 0, failure)]
+    return [
+        Result(f"stage: {name}", FLOOR, n, took, floor, None, took / floor, 0, "")
+        for name, took, floor in found
+    ]
 
 
 def grow(

@@ -25,6 +25,7 @@ from ...estimators.recipes import elap, isomap_kl, klap
 from ...estimators.sweep import fit_sweep
 from ...neighbors.choice import find_neighbors
 from ...neighbors.exact import search_all
+from .kinds import KINDS, make_kind
 
 Call = Callable[[], Any]
 Task = Callable[[int, int], Call]
@@ -205,6 +206,15 @@ def _python(*arguments: str) -> Task:
     return task
 
 
+def _on_kind(name: str, *, well_behaved: bool) -> Task:
+    def task(n: int, n_jobs: int) -> Call:
+        X = make_kind(name, n, well_behaved=well_behaved)
+        settings = {"n_neighbors": N_NEIGHBORS, "kernel_width": "auto"}
+        return lambda: elap(n_jobs=n_jobs, **settings).fit(X)
+
+    return task
+
+
 TASKS: dict[str, Task] = {
     "elap": _ours(elap, kernel_width="auto"),
     "isomap_kl, landmarks": _ours(isomap_kl, n_landmarks=100),
@@ -234,5 +244,7 @@ TASKS: dict[str, Task] = {
     "import sklearn.manifold": _python("-c", "import sklearn.manifold"),
     "patchfold --help": _python("-m", "patchfold", "--help"),
     "nothing": _python("-c", ""),
+    **{f"elap, {name}": _on_kind(name, well_behaved=False) for name in KINDS},
+    **{f"normal data, {name}": _on_kind(name, well_behaved=True) for name in KINDS},
 }
-"""By name. The number of samples of the last four has no meaning."""
+"""By name. The number of samples has no meaning for imports, help and nothing."""
