@@ -59,7 +59,7 @@ def main() -> None:
                 target = PAGES / block.file
                 target.parent.mkdir(exist_ok=True)
                 write_bytes(target, block.png)
-        write_text(PAGES / f"{paper}.md", as_markdown(blocks))
+        write_text(PAGES / f"{paper}.md", as_markdown(blocks, pages="../"))
         print(f"{paper}: {len(records)} records, {len(figures)} figures")
 
 

@@ -5,6 +5,7 @@ With PATCHFOLD_NEED_BROWSER=1, as in CI, they fail instead.
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -78,3 +79,21 @@ def watched_pages(chromium):
 open_page = pytest.fixture(watched_pages)
 open_shared_page = pytest.fixture(watched_pages, scope="module")
 """For pages that take long to draw: the tests of a file leave them as they were."""
+
+AXE = Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js"
+
+
+@pytest.fixture
+def violations():
+    """Return what axe-core finds wrong on a page, everything on it unfolded."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed (npm install --no-save axe-core)")
+
+    def find(page):
+        for details in page.locator("details").all():
+            details.evaluate("part => { part.open = true; }")
+        page.add_script_tag(path=AXE)
+        found = page.evaluate("axe.run()")["violations"]
+        return [(each["id"], each["nodes"][0]["html"]) for each in found]
+
+    return find

@@ -6,7 +6,6 @@ The pictures are in the order of the scores: eigenmaps, ELAP, PELLE.
 import io
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -430,21 +429,14 @@ def test_fifteen_classes_look_different_and_keep_their_names(
     assert names[7] in page.locator("#tip").inner_text()
 
 
-AXE = Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js"
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_names_and_contrast_are_as_axe_wants_them(open_page, address, scheme, width):
-    if not AXE.exists():
-        pytest.skip("axe-core is not installed (npm install axe-core)")
+def test_names_and_contrast_are_as_axe_wants_them(
+    open_page, address, violations, scheme, width
+):
     options = {"color_scheme": scheme, "bypass_csp": True}
     page = drawn(open_page(address, width=width, **options))
-    for details in page.locator("details").all():
-        details.evaluate("part => { part.open = true; }")
-    page.add_script_tag(path=AXE)
-    found = page.evaluate("axe.run()")["violations"]
-    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+    assert violations(page) == []
 
 
 def test_a_report_without_classes_is_as_high_as_its_page_in_a_notebook(

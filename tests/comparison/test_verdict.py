@@ -132,7 +132,7 @@ class TestVerdict:
         shaky = replace(comparison, results=[first, *comparison.results[1:]])
         assert (
             "careful",
-            "With 5 to 40 neighbours its score is 0.60 to 0.90: the "
+            "With 5 to 40 neighbours its score changes by 0.30 on one fold: the "
             "choice matters here.",
         ) in shaky.verdict.reasons
 

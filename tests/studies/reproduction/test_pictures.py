@@ -249,20 +249,20 @@ def test_the_summary_has_means_of_complete_sets_the_others_first():
     assert blocks[0] == Heading("Pictures: CauchyMap beside its peers", 1)
     grids = [block.lines for block in blocks if isinstance(block, Grid)]
     assert grids[0] == [
-        ["method", "hits_15", "seconds"],
+        ["method", "share of 15 neighbours kept", "processor seconds"],
         ["PCA", "0.500", "0.500"],
         ["UMAP", "0.600", "0.600"],
-        ["CAUCHYMAP", "0.700", "0.700"],
+        ["CauchyMap", "0.700", "0.700"],
     ]
     assert grids[1][1:] == [
         ["PCA", "0.600", "0.600"],
         ["UMAP", "0.700", "0.700"],
-        ["CAUCHYMAP", "0.800", "0.800"],
+        ["CauchyMap", "0.800", "0.800"],
     ]
     text = as_markdown(blocks)
     assert "Means over the 5 sets on which" in text
     assert "Settings of ours were chosen on these: wine." in text
-    assert "hits_15 (pictures, equations, sets not used for design)" in text
+    assert "share of 15 neighbours kept (pictures, sets not used for design)" in text
 
 
 def labelled_records(**changes):

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from email.message import Message
 from statistics import fmean, stdev
 
 import pytest
@@ -13,16 +14,17 @@ from patchfold.metrics.rank_tests import (
     nemenyi,
     wilcoxon_holm,
 )
-from patchfold.studies.reproduction import figures
+from patchfold.studies.reproduction import claims, figures
 from patchfold.studies.reproduction.documents import (
+    Command,
     Grid,
     Heading,
     Image,
     Paragraph,
-    as_html,
     as_markdown,
 )
 from patchfold.studies.reproduction.figure_records import FigureRecord, write_figure
+from patchfold.studies.reproduction.page import as_html
 from patchfold.studies.reproduction.papers import Published, published_numbers
 from patchfold.studies.reproduction.rankings import rank_tables
 from patchfold.studies.reproduction.records import Record
@@ -247,12 +249,12 @@ def test_print_gives_the_printed_table_4(papers_folder):
         if paper == "ISOKL" and table in ("T2", "T3")
     ]
     blocks = build_report(found, [], published)
-    heading = Heading("isomap-kl table 4 (published, equations)")
+    heading = Heading("ISOMAP-KL, table 4: averages (as published)")
     (lines,) = grids(blocks, heading)
     for method, n_cells, ours, same, printed in lines[1:]:
         assert ours == same
         lost = 80 - int(n_cells)
-        assert lost == (0 if method in ("LLE", "LAP") else 1)
+        assert lost == (0 if method in ("LLE", "Laplacian eigenmaps") else 1)
         for computed, text in zip(same.split(" ± "), printed.split(" ± "), strict=True):
             assert float(computed) == pytest.approx(
                 float(text), abs=0.001 + 0.003 * lost
@@ -260,6 +262,13 @@ def test_print_gives_the_printed_table_4(papers_folder):
 
 
 # The report
+
+
+def table_heading(how):
+    text = (
+        f"PELLE, table 1: mean accuracy of four classifiers ({how}, by the equations)"
+    )
+    return Heading(text, 3, folded=True)
 
 
 def test_the_report_is_a_function_of_the_records_in_any_order():
@@ -271,8 +280,11 @@ def test_the_report_is_a_function_of_the_records_in_any_order():
 
 def test_a_ranking_is_written_with_its_tests_and_its_diagram():
     blocks = build_report(records(), [], NOTHING)
-    place = "pelle table 1: mean_accuracy_4 (published, equations)"
-    (lines,) = grids(blocks, Heading(place, 3))
+    place = (
+        "PELLE, table 1: mean accuracy of four classifiers (as published, by the "
+        "equations)"
+    )
+    (lines,) = grids(blocks, Heading(place, 3, folded=True))
     assert lines[0][:5] == [
         "method",
         "mean rank, ours",
@@ -318,7 +330,7 @@ def test_rows_show_errors_sizes_print_and_why_there_is_no_number():
         replace(BASE, method="PELLE", value=0.7, n_neighbors=14, published=None),
         without_number(replace(BASE, dataset="b"), "no data"),
     ]
-    heading = Heading("pelle table 1: mean_accuracy_4 (published, equations)")
+    heading = table_heading("as published")
     (lines,) = grids(build_report(found, [], NOTHING), heading)
     assert lines[1:3] == [
         ["a", "0.500 [0.500]", "0.700 (K=14)"],
@@ -330,7 +342,7 @@ def test_rows_show_errors_sizes_print_and_why_there_is_no_number():
         for s in (0, 1)
     ]
     splits.append(without_number(replace(splits[0], split=2), "failed: LinAlgError"))
-    heading = Heading("pelle table 1: mean_accuracy_4 (honest, equations)")
+    heading = table_heading("held out")
     (lines,) = grids(build_report(splits, [], NOTHING), heading)
     cell = "0.750 ± 0.050 (failed: LinAlgError on other splits) [0.300]"
     assert lines[1] == ["a", cell]
@@ -344,7 +356,59 @@ def test_the_papers_own_p_values_are_set_beside_those_of_their_tables(papers_fol
     rows = {(line[0], line[2]): line[3:] for line in lines[1:]}
     assert {name for name, _ in rows} == {"pelle 1", "isomap-kl 1", "isomap-kl 2+3"}
     assert rows["pelle 1", ""] == ["1.36e-11", "1.36e-11", "yes"]
-    assert rows["isomap-kl 2+3", "KPCA"][2] == "no, 6 times the printed"
+    assert rows["isomap-kl 2+3", "kernel PCA"][2] == "no, 6 times the printed"
+
+
+def test_the_head_says_the_claim_what_came_out_and_why_they_differ():
+    blocks = build_report(records(), [], NOTHING)
+    assert blocks[0].text == "PELLE: published tables, run again"
+    assert blocks[1].first == (
+        "As published, by the equations, PELLE is number 1 of 3 by mean accuracy of "
+        "four classifiers (mean rank 1.3 over 6 rows; the printed numbers give 2.7)."
+    )
+    (lines,) = grids(blocks, Heading("The claim beside ours"))
+    ours = fmean(score(name, "PELLE") for name in SETS)
+    assert lines[1][:3] == [
+        "Table 1: mean accuracy of four classifiers",
+        "PELLE",
+        "as published, by the equations",
+    ]
+    assert lines[1][4] == f"{ours:.3f}"
+    text = as_markdown(blocks, pages="../")
+    assert "The released script gives every patch the mean" in text
+    assert "[The method's page](../methods/pelle.md)" in text
+    assert "docs/methods/pelle.md" in as_markdown(blocks)
+
+
+def test_sets_that_are_missing_say_where_they_could_come_from():
+    absent = [
+        without_number(replace(BASE, dataset=name), "no data")
+        for name in ("kc3", "amlall")
+    ]
+    alone = build_report(absent, [], NOTHING)
+    assert alone[1].first == "Nothing was measured: no set is at hand."
+    (lines,) = grids(alone, Heading("What is missing"))
+    assert lines[1:] == [["amlall", "a file of your own"], ["kc3", "OpenML, kc3 v1"]]
+    lacking = without_number(replace(BASE, method="UMAP"), "not installed: umap-learn")
+    text = as_markdown(build_report([*records(), lacking], [], NOTHING))
+    assert "UMAP: not installed: umap-learn (1 runs)" in text
+
+
+def test_the_link_of_a_method_is_the_address_of_the_documentation(monkeypatch):
+    lines = Message()
+    lines["Project-URL"] = "Documentation, https://docs.example/stable/"
+    monkeypatch.setattr(claims, "metadata", lambda _: lines)
+    link = "<a href='https://docs.example/stable/methods/pelle.html'>"
+    assert link in as_html(build_report(records(), [], NOTHING))
+
+
+def test_a_report_says_how_to_repeat_it(tmp_path):
+    repeat = Command("patchfold reproduce --paper pelle", {"Python": "3.12"})
+    write_report(records(), tmp_path, repeat)
+    for name in ("report.md", "report.html"):
+        text = (tmp_path / name).read_text("utf-8")
+        assert "patchfold reproduce --paper pelle" in text
+        assert "Python 3.12." in text
 
 
 def test_figures_are_drawn_into_files_and_into_the_page(tmp_path, monkeypatch):
@@ -361,7 +425,8 @@ def test_figures_are_drawn_into_files_and_into_the_page(tmp_path, monkeypatch):
     assert "Ours: no data." in text
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert set(re.findall(r"src='([^;]*);", page)) == {"data:image/png"}
-    assert "http" not in page
+    assert "http:" not in page
+    assert "https:" not in page
 
 
 def test_a_report_without_runs_holds_the_figures_alone(tmp_path):
@@ -402,6 +467,7 @@ def test_a_page_lists_its_sections_and_links_to_them():
     assert "<title>Title</title>" in page
     assert "<a href='#s0'>One &amp; two</a>" in page
     assert "<h2 id='s1'>3</h2>" in page
+    assert page.index("<nav") < page.index("id='s0'")
 
 
 def test_a_picture_without_a_file_is_on_the_page_only():

@@ -1,31 +1,28 @@
 """Sections, style, script and data -> the page.
 
 Names and cells come from the user's file. They reach the page escaped, or as JSON that
-the script puts into text nodes only. The page's policy lets no script run but its own,
-and nothing be fetched. The data are packed; the browser unpacks them. Tables and words
-are plain HTML, which needs no script.
+the script puts into text nodes only. The data are packed; the browser unpacks them.
+Tables and words are plain HTML, which needs no script.
 """
 
 from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 from importlib.resources import files
 
 from ..record import Findings
 from ..verdict import judge
 from .curves import draw_curves
 from .data import page_data
+from .parts import make_page, show_repeat
 from .scores import show_recalls, show_scores
 from .sections import (
-    escape,
     show_columns,
     show_header,
     show_notes,
     show_pictures,
     show_remarks,
-    show_repeat,
     show_verdict,
 )
 
@@ -51,18 +48,9 @@ def build_page(findings: Findings) -> str:
     style = (here / "style.css").read_text("utf-8")
     parts = [(here / name).read_text("utf-8") for name in (*SCRIPTS, "start.js")]
     script = '(() => {\n"use strict";\n' + "\n".join(parts) + "\n})();"
-    policy = (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_digest(script)}'"
-    )
     verdict, packed = judge(findings), _pack(page_data(findings))
-    title = escape(f"patchfold: methods compared on {findings.name}")
-    return "\n".join(
+    body = "\n".join(
         [
-            "<!doctype html>",
-            "<html lang='en'><head><meta charset='utf-8'>",
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            "<meta name='viewport' content='width=device-width, initial-scale=1'>",
-            f"<title>{title}</title><style>{style}</style></head><body>",
             show_header(findings),
             "<main>",
             show_verdict(findings, verdict),
@@ -73,20 +61,16 @@ def build_page(findings: Findings) -> str:
             show_columns(findings),
             show_remarks(findings),
             show_notes(findings),
-            show_repeat(findings),
+            show_repeat(findings.command, findings.versions),
             "</main><div id='tip' role='status' hidden></div>",
             f"<script type='text/plain' id='data'>{packed}</script>",
-            f"<script>{script}</script></body></html>\n",
         ]
     )
+    title = f"patchfold: methods compared on {findings.name}"
+    return make_page(title, body, style=style, script=script)
 
 
 def _pack(text: str) -> str:
     """Return what the browser's DecompressionStream turns back into the text."""
     packed = gzip.compress(text.encode("utf-8", "replace"), mtime=0)
     return base64.b64encode(packed).decode()
-
-
-def _digest(script: str) -> str:
-    digest = hashlib.sha256(script.encode("utf-8")).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..record import Findings
-from ..scoring import SWEPT, Curve, Result
-from .sections import escape
+from ..scoring import Curve, Result
+from .parts import escape
 
 WIDTH, HEIGHT = 720, 320
 LEFT, RIGHT, TOP, BOTTOM = 52, 16, 12, 40
@@ -31,7 +31,7 @@ def draw_curves(findings: Findings) -> str:
         f"<path d='M0,5H28'/></svg>{escape(r.title)}</li>"
         for r, _ in drawn
     )
-    parts = f" Means of {SWEPT} folds." if findings.task != "none" else ""
+    parts = " Scores of one fold." if findings.task != "none" else ""
     return f"""<section aria-labelledby='sizes'><h2 id='sizes'>{what} against K</h2>
 <p class='hint'>K is the number of neighbours.{parts} Dashed lines are the Euclidean
 twins of the methods of the same colour. Do not pick K by the highest point and quote

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...tables.judging import MAX_CLASSES
 from ..figure import COLORS, SYMBOLS
 from ..placing import STEPS, place_samples
-from ..preparing import MAX_CLASSES
 from ..record import Findings
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import numpy as np
 from ..record import Findings
 from ..scoring import Result
 from ..verdict import Verdict
-from .sections import badge, escape
+from .parts import escape
+from .sections import badge
 
 Heading = tuple[str, str, str]
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import html
-
 import numpy as np
 
 from ..placing import place_samples
 from ..record import Findings
 from ..scoring import Result
 from ..verdict import Verdict
+from .parts import escape, show_answer, show_reasons, show_title
 
 TASKS = {"classes": "classes", "numbers": "a measurement", "none": ""}
-
-
-def escape(text: str) -> str:
-    """Return text as HTML; bytes of a file's name that are no text become marks."""
-    return html.escape(text.encode("utf-8", "replace").decode("utf-8"), quote=True)
 
 
 def show_header(findings: Findings) -> str:
@@ -37,11 +31,7 @@ def show_header(findings: Findings) -> str:
     facts.append(f"{len(findings.ranked())} methods")
     if findings.n_splits:
         facts.append(f"{findings.n_splits} folds")
-    items = "".join(f"<li>{fact}</li>" for fact in facts)
-    return (
-        "<header><p class='eyebrow'>patchfold compare</p>"
-        f"<h1>{escape(findings.name)}</h1><ul class='facts'>{items}</ul></header>"
-    )
+    return show_title("patchfold compare", findings.name, facts)
 
 
 def _n_features(findings: Findings) -> int:
@@ -58,28 +48,9 @@ def _target(findings: Findings, words: str) -> str:
 def show_verdict(findings: Findings, verdict: Verdict) -> str:
     """Return the answer, and what speaks for and against trusting it."""
     first, *rest = verdict.sentences
-    second = f"<p>{escape(' '.join(rest))}</p>" if rest else ""
-    reasons = "".join(
-        f"<li class='{level}'><span class='sign' aria-hidden='true'>"
-        f"{'✓' if level == 'good' else '!'}</span><span><span class='spoken'>"
-        f"{'Good: ' if level == 'good' else 'Careful: '}</span>{escape(text)}</span>"
-        "</li>"
-        for level, text in (
-            *verdict.reasons,
-            *(("careful", r) for r in findings.remarks),
-        )
-    )
-    trust = ""
-    if reasons:
-        trust = (
-            "<section aria-labelledby='trust'><h2 id='trust'>Can you trust it?</h2>"
-            f"<ul class='reasons'>{reasons}</ul></section>"
-        )
-    return (
-        "<section class='verdict' aria-labelledby='answer'>"
-        f"<h2 id='answer'>Which method shows it best?</h2><p class='first'>"
-        f"{escape(first)}</p>{second}</section>{trust}"
-    )
+    answer = show_answer("Which method shows it best?", first, " ".join(rest))
+    reasons = [*verdict.reasons, *(("careful", r) for r in findings.remarks)]
+    return answer + show_reasons("trust", "Can you trust it?", reasons)
 
 
 def show_pictures(findings: Findings, verdict: Verdict) -> str:
@@ -210,14 +181,4 @@ def show_notes(findings: Findings) -> str:
     return (
         "<details id='meaning'><summary>What the scores mean</summary>"
         f"<dl>{''.join(items)}</dl></details>"
-    )
-
-
-def show_repeat(findings: Findings) -> str:
-    """Return the command and the versions that repeat it."""
-    versions = ", ".join(f"{name} {v}" for name, v in findings.versions.items())
-    return (
-        "<section aria-labelledby='repeat'><h2 id='repeat'>To repeat it</h2>"
-        f"<pre tabindex='0'><code>{escape(findings.command)}</code></pre>"
-        f"<p class='hint'>{escape(versions)}.</p></section>"
     )

@@ -1,21 +1,28 @@
-"""Headings, paragraphs, tables and pictures -> Markdown, or one page of HTML.
-
-The page needs nothing else: its pictures are in it.
-"""
+"""Blocks of a document: titles, answers, paragraphs, tables, pictures -> Markdown."""
 
 from __future__ import annotations
 
-import base64
-import html
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading; level 1 is the title."""
+    """A heading; level 1 is the title.
+
+    Attributes
+    ----------
+    text : str
+        Its words.
+    level : int, default=2
+        As in Markdown.
+    folded : bool, default=False
+        Whether the page hides what follows, up to the next heading, until it is asked
+        for.
+    """
 
     text: str
     level: int = 2
+    folded: bool = False
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,39 @@ class Paragraph:
     """Plain text."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question, the sentence that answers it, and more about it."""
+
+    question: str
+    first: str
+    rest: str = ""
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list of plain texts."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A page of the documentation, "methods/elap"; an address where one is known."""
+
+    text: str
+    page: str
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class Command:
+    """The command that makes a document, and the versions it was made with."""
+
+    line: str
+    versions: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -52,26 +92,19 @@ class Image:
     file: str = ""
 
 
-Block = Heading | Paragraph | Grid | Image
-
-STYLE = """
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 1.5rem auto; max-width: 80rem;
-       padding: 0 1rem; }
-h2 { border-top: 1px solid #8886; margin-top: 2.5rem; padding-top: 1rem; }
-p { max-width: 50rem; }
-nav ul { columns: 22rem; padding-left: 1.2rem; }
-div { overflow-x: auto; }
-img { background: white; display: block; height: auto; margin: .8rem 0;
-      max-width: 100%; }
-table { border-collapse: collapse; font-size: 13px; }
-th, td { border-bottom: 1px solid #8884; padding: .3rem .6rem; text-align: left;
-         white-space: nowrap; }
-"""
+Block = Heading | Paragraph | Answer | Items | Link | Command | Grid | Image
 
 
-def as_markdown(blocks: list[Block]) -> str:
+def as_markdown(blocks: list[Block], pages: str = "") -> str:
     """Return a document as Markdown, with links to those pictures that have a file.
+
+    Parameters
+    ----------
+    blocks : list of Block
+        The document.
+    pages : str, default=""
+        Where the pages of the documentation are, relative to the document: "../".
+        Empty for a document elsewhere, which names them.
 
     Examples
     --------
@@ -83,15 +116,26 @@ def as_markdown(blocks: list[Block]) -> str:
     | iris | .9 |
     <BLANKLINE>
     """
-    return "\n".join(text for block in blocks if (text := _markdown(block)))
+    return "\n".join(text for block in blocks if (text := _markdown(block, pages)))
 
 
-def _markdown(block: Block) -> str:
+def _markdown(block: Block, pages: str) -> str:
     match block:
         case Heading(text, level):
             return f"{'#' * level} {text}\n"
         case Paragraph(text):
             return f"{text}\n"
+        case Answer(question, first, rest):
+            return f"**{question}** {first} {rest}".rstrip() + "\n"
+        case Items(texts):
+            return "".join(f"- {text}\n" for text in texts)
+        case Link(text, page, address):
+            target = f"{pages}{page}.md" if pages else address
+            named = f"docs/{page}.md"
+            return f"[{text}]({target})\n" if target else f"{text}: {named}\n"
+        case Command(line, versions):
+            listed = ", ".join(f"{name} {v}" for name, v in versions.items())
+            return f"    {line}\n\n{listed}.\n"
         case Image(words, _, file):
             return f"![{words}]({file})\n" if file else ""
         case Grid([head, *body]):
@@ -99,52 +143,3 @@ def _markdown(block: Block) -> str:
             escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
             return "\n".join("| " + " | ".join(row) + " |" for row in escaped) + "\n"
     return ""
-
-
-def as_html(blocks: list[Block]) -> str:
-    """Return a document as one page, with a list of its sections at the top."""
-    title = next((b.text for b in blocks if isinstance(b, Heading)), "")
-    sections = [b.text for b in blocks if isinstance(b, Heading) and b.level == 2]
-    contents = "".join(
-        f"<li><a href='#s{n}'>{html.escape(text)}</a></li>"
-        for n, text in enumerate(sections)
-    )
-    parts = [
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>",
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>",
-    ]
-    n_sections = 0
-    for block in blocks:
-        anchor = ""
-        if isinstance(block, Heading) and block.level == 2:
-            anchor = f" id='s{n_sections}'"
-            n_sections += 1
-        parts.append(_html(block, anchor))
-        if block == blocks[0] and sections:
-            parts.append(f"<nav><ul>{contents}</ul></nav>")
-    return "\n".join([*parts, "</body></html>"])
-
-
-def _html(block: Block, anchor: str) -> str:
-    match block:
-        case Heading(text, level):
-            return f"<h{level}{anchor}>{html.escape(text)}</h{level}>"
-        case Paragraph(text):
-            return f"<p>{html.escape(text)}</p>"
-        case Image(words, png, _):
-            data = base64.b64encode(png).decode("ascii")
-            source = f"data:image/png;base64,{data}"
-            return f"<img src='{source}' alt='{html.escape(words, quote=True)}'>"
-        case Grid(lines):
-            return _html_table(lines)
-
-
-def _html_table(lines: list[list[str]]) -> str:
-    kinds = ["th", *["td"] * (len(lines) - 1)]
-    rows = [
-        "".join(f"<{kind}>{html.escape(cell)}</{kind}>" for cell in line)
-        for kind, line in zip(kinds, lines, strict=True)
-    ]
-    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
-    return f"<div><table>{body}</table></div>"

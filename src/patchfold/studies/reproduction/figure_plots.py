@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +45,16 @@ def figure_title(record: FigureRecord) -> str:
     return f"{label} figure {figure.number}: {figure.subject}"
 
 
-def caption(record: FigureRecord) -> str:
+@dataclass(frozen=True)
+class Caption:
+    """What a figure's paper claims, how ours was made, and what each panel shows."""
+
+    claim: str
+    how: str
+    found: tuple[str, ...]
+
+
+def caption(record: FigureRecord) -> Caption:
     """Say how a figure was made, what its paper claims, and what ours shows.
 
     Parameters
@@ -54,24 +64,24 @@ def caption(record: FigureRecord) -> str:
 
     Returns
     -------
-    str
+    Caption
         Every number in it is of the record.
     """
     figure = FIGURES[record.name]
-    parts = [f"Protocol: {figure.protocol}.", f"The paper: {figure.claim}."]
+    how = [f"{figure.protocol[:1].upper()}{figure.protocol[1:]}."]
     if record.status != "ok":
-        return " ".join([*parts, f"Ours: {record.status}."])
+        return Caption(figure.claim, how[0], (f"Ours: {record.status}.",))
     # A stable sort: curves and cities, which have no silhouette, keep their order.
     panels = sorted(record.panels, key=lambda p: -p.facts.get("silhouette", np.inf))
-    shown = "; ".join(f"{_name(panel)}: {_facts(panel, ', ')}" for panel in panels)
-    parts += [
+    how += [
         words
         for fact, words in MEANING.items()
         if any(fact in panel.facts for panel in panels)
     ]
     if any(panel.printed for panel in panels):
-        parts.append("In brackets, what the paper's table prints.")
-    return " ".join([*parts, f"Ours: {shown}."])
+        how.append("In brackets, what the paper's table prints.")
+    found = tuple(f"{_name(panel)}: {_facts(panel, ', ')}" for panel in panels)
+    return Caption(figure.claim, " ".join(how), found)
 
 
 def _name(panel: Panel) -> str:

@@ -8,6 +8,7 @@ from statistics import fmean
 from .documents import Block, Grid, Heading, Paragraph
 from .papers import PAPERS
 from .tables import DESIGN, FRESH, ResultTable
+from .words import method_words, metric_words
 
 STUDY = "pictures"
 LABELS, PLAIN = "CAUCHYMAP-LABELS", "CAUCHYMAP"
@@ -86,10 +87,10 @@ def _means(tables: list[ResultTable], title: str) -> Iterator[Block]:
     if tables[0].sets == DESIGN:
         words += f" Settings of ours were chosen on these: {', '.join(sorted(rows))}."
     yield Paragraph(words)
-    lines = [["method", *metrics]]
+    lines = [["method", *map(metric_words, metrics)]]
     for method in methods:
         means = [f"{_mean(rows, metric, method):.3f}" for metric in metrics]
-        lines.append([method, *means])
+        lines.append([method_words(method), *means])
     yield Grid(lines)
 
 

@@ -7,16 +7,28 @@ from pathlib import Path
 
 from ...backends.files import write_bytes, write_text
 from ...plotting import plot_critical_difference
-from .documents import Block, Grid, Heading, Image, Paragraph, as_html, as_markdown
+from .documents import (
+    Block,
+    Command,
+    Grid,
+    Heading,
+    Image,
+    Items,
+    Paragraph,
+    as_markdown,
+)
 from .figure_plots import as_png, caption, draw_figure, figure_title
 from .figure_records import FigureRecord, figure_path, read_figure
 from .figures import FIGURES
-from .papers import PAPERS, Paper, Published, published_numbers
+from .head import answer_first, missing_parts, place_words, report_title
+from .page import as_html
+from .papers import PAPERS, Published, published_numbers
 from .picture_summary import summarize_pictures
 from .published_tests import published_p_values
 from .rankings import MIN_ROWS, Ranking, RankTests, group_tables, rank_tables
 from .records import Record
 from .tables import Cell, ResultTable, average_tables, build_tables
+from .words import method_words, setting_words
 
 PROTOCOL_WORDS = {
     "published": "All samples embedded together, K by its score on the test half.",
@@ -36,7 +48,9 @@ PROTOCOL_WORDS = {
 }
 
 
-def write_report(records: Iterable[Record], folder: Path) -> None:
+def write_report(
+    records: Iterable[Record], folder: Path, repeat: Command | None = None
+) -> None:
     """Write `report.md` and `report.html`, each whole or not at all.
 
     Figures that the folder holds are drawn, into figures/NAME.png and into the page.
@@ -47,10 +61,14 @@ def write_report(records: Iterable[Record], folder: Path) -> None:
         What was measured.
     folder : Path
         Where the report goes.
+    repeat : Command, default=None
+        The command that was given, and the versions of packages.
     """
     kept = [read_figure(folder, name) for name in FIGURES]
     figures = [record for record in kept if record is not None]
     blocks = build_report(records, figures, published_numbers())
+    if repeat is not None:
+        blocks.append(repeat)
     for block in blocks:
         if isinstance(block, Image) and block.file:
             write_bytes(folder / block.file, block.png)
@@ -76,16 +94,19 @@ def build_report(
     -------
     list of Block
     """
-    tables = build_tables(records)
+    kept = list(records)
+    drawn = list(figures)
+    tables = build_tables(kept)
+    rankings = rank_tables(tables)
     papers = {table.paper for table in tables}
-    titles = {PAPERS[name].title for name in papers}
-    title = titles.pop() if len(titles) == 1 else Paper.title
+    shown = papers | {FIGURES[figure.name].paper for figure in drawn}
     return [
-        Heading(title, 1),
+        Heading(report_title(shown), 1),
+        *answer_first(tables, rankings),
         *summarize_pictures(tables),
-        *_summary(tables),
-        *_figures(figures),
-        *_rankings(rank_tables(tables)),
+        *missing_parts(kept),
+        *_figures(drawn),
+        *_rankings(rankings),
         *_printed_tests(papers, published),
         *_averages(tables, published),
         *_tables(tables),
@@ -104,20 +125,6 @@ def protocol_words(protocol: str) -> str:
     return words
 
 
-def _summary(tables: list[ResultTable]) -> Iterator[Block]:
-    """Say how far each paper's own methods are from what it printed."""
-    lines = [["table", "protocol", "variant", "method", "mean absolute difference"]]
-    for table in tables:
-        for method in table.methods:
-            error = table.mean_absolute_error(method)
-            if method in PAPERS[table.paper].own and error is not None:
-                name = f"{table.paper} {table.table}, {table.metric}"
-                gap = f"{error[0]:.3f} over {error[1]} sets"
-                lines.append([name, table.protocol, table.variant, method, gap])
-    if len(lines) > 1:
-        yield Grid(lines)
-
-
 def _figures(figures: Iterable[FigureRecord]) -> Iterator[Block]:
     for n, record in enumerate(figures):
         if not n:
@@ -127,7 +134,10 @@ def _figures(figures: Iterable[FigureRecord]) -> Iterator[Block]:
         if record.status == "ok":
             file = figure_path(Path(), record.name, ".png").as_posix()
             yield Image(title, as_png(draw_figure(record)), file)
-        yield Paragraph(caption(record))
+        said = caption(record)
+        yield Paragraph(f"The paper: {said.claim}.")
+        yield Paragraph(said.how)
+        yield Items(said.found)
 
 
 def _rankings(rankings: list[Ranking]) -> Iterator[Block]:
@@ -142,7 +152,7 @@ def _rankings(rankings: list[Ranking]) -> Iterator[Block]:
             "small."
         )
     for ranking in rankings:
-        yield Heading(_place(ranking), 3)
+        yield Heading(place_words(ranking), 3, folded=True)
         if ranking.ours is None:
             complete = ranking.n_rows - ranking.n_incomplete
             yield Paragraph(
@@ -155,11 +165,6 @@ def _rankings(rankings: list[Ranking]) -> Iterator[Block]:
             yield Paragraph(_tests_text("Printed", ranking.printed))
         yield _ranks_grid(ranking, ranking.ours)
         yield _diagram(ranking, ranking.ours)
-
-
-def _place(place: Ranking | ResultTable) -> str:
-    how = ", ".join(filter(None, (place.protocol, place.variant, place.sets)))
-    return f"{place.paper} table {place.table}: {place.metric} ({how})"
 
 
 def _tests_text(whose: str, tests: RankTests) -> str:
@@ -177,7 +182,10 @@ def _left_out(ranking: Ranking) -> str:
     if ranking.n_incomplete:
         text += f" Rows without a number of every method: {ranking.n_incomplete}."
     if ranking.left_out:
-        reasons = [f"{method} ({why})" for method, why in ranking.left_out.items()]
+        reasons = [
+            f"{method_words(method)} ({why})"
+            for method, why in ranking.left_out.items()
+        ]
         text += f" Left out: {', '.join(reasons)}."
     return text
 
@@ -188,12 +196,12 @@ def _ranks_grid(ranking: Ranking, ours: RankTests) -> Grid:
         columns.append(("printed", ranking.printed))
     head = ["method"]
     for whose, _ in columns:
-        against = f"p against {ranking.reference}, {whose}"
+        against = f"p against {method_words(ranking.reference)}, {whose}"
         head += [f"mean rank, {whose}", f"mean, {whose}"]
         head += [f"Nemenyi {against}", f"Wilcoxon-Holm {against}"]
     lines = [head]
     for method in sorted(ours.ranks, key=ours.ranks.__getitem__):
-        line = [method]
+        line = [method_words(method)]
         for _, tests in columns:
             pair = (tests.nemenyi[ranking.reference], tests.wilcoxon)
             line += [f"{tests.ranks[method]:.2f}", f"{tests.means[method]:.3f}"]
@@ -208,11 +216,14 @@ def _diagram(ranking: Ranking, ours: RankTests) -> Image:
     height = 1.2 + 0.2 * len(ours.ranks)
     picture = Figure(figsize=(7.2, height), dpi=110, layout="constrained")
     plot_critical_difference(
-        ours.scores,
+        {
+            row: {method_words(method): score for method, score in scores.items()}
+            for row, scores in ours.scores.items()
+        },
         higher_is_better=ranking.higher_is_better,
         ax=picture.subplots(),
     )
-    return Image(f"Mean ranks, {_place(ranking)}", as_png(picture))
+    return Image(f"Mean ranks, {place_words(ranking)}", as_png(picture))
 
 
 def _printed_tests(papers: set[str], published: Published) -> Iterator[Block]:
@@ -232,10 +243,13 @@ def _printed_tests(papers: set[str], published: Published) -> Iterator[Block]:
         if not found.agrees:
             factor = found.p_value / float(found.printed.lstrip("<"))
             agree = f"no, {factor:.2g} times the printed"
-        table = f"{labels[found.paper]} {found.tables.replace('T', '')}"
+        table = found.tables.replace("T", "")
+        if len(papers) > 1:
+            table = f"{labels[found.paper]} {table}"
         test = found.test if not found.method else f"nemenyi, {found.test}"
         ours = f"{found.p_value:.3g}"
-        lines.append([table, test, found.method, found.printed, ours, agree])
+        against = method_words(found.method)
+        lines.append([table, test, against, found.printed, ours, agree])
     if len(lines) > 1:
         yield Heading("The papers' own p-values")
         yield Paragraph(
@@ -254,7 +268,8 @@ def _averages(tables: list[ResultTable], published: Published) -> Iterator[Block
             continue
         paper = PAPERS[first.paper]
         numbers = " and ".join(dict.fromkeys(table.table for table in group))
-        yield Heading(f"{first.paper} table 4 ({first.protocol}, {first.variant})")
+        how = setting_words(first.protocol, first.variant, has_scripts=False)
+        yield Heading(f"{method_words(paper.own[0])}, table 4: averages ({how})")
         yield Paragraph(
             f"Mean and standard deviation of all accuracies of tables {numbers} where "
             "both numbers are there; last, as table 4 prints them, over all cells."
@@ -268,15 +283,18 @@ def _averages(tables: list[ResultTable], published: Published) -> Iterator[Block
             ]
             pairs = (average.ours, average.printed, whole if all(whole) else None)
             texts = ["" if p is None else f"{p[0]:.3f} ± {p[1]:.3f}" for p in pairs]
-            lines.append([method, str(average.n_cells), *texts])
+            lines.append([method_words(method), str(average.n_cells), *texts])
         yield Grid(lines)
 
 
 def _tables(tables: list[ResultTable]) -> Iterator[Block]:
-    for table in tables:
-        yield Heading(_place(table))
-        yield Paragraph(f"{protocol_words(table.protocol)} Ours [as printed].")
-        lines = [["dataset", *table.methods]]
+    for n, table in enumerate(tables):
+        if not n:
+            yield Heading("Every number")
+        yield Heading(place_words(table), 3, folded=True)
+        beside = " Ours [as printed]." if table.has_print else ""
+        yield Paragraph(f"{protocol_words(table.protocol)}{beside}")
+        lines = [["dataset", *map(method_words, table.methods)]]
         for dataset, row in table.rows.items():
             lines.append([dataset, *(_cell_text(row.get(m)) for m in table.methods)])
         errors = [table.mean_absolute_error(method) for method in table.methods]

@@ -80,6 +80,26 @@ class ResultTable:
         ]
         return (fmean(gaps), len(gaps)) if gaps else None
 
+    @property
+    def has_print(self) -> bool:
+        """Whether any number of it was printed."""
+        cells = (cell for row in self.rows.values() for cell in row.values())
+        return any(cell.published is not None for cell in cells)
+
+    def means_beside_print(self, method: str) -> tuple[float, float] | None:
+        """Return the means of print and of ours, over the sets that have both."""
+        pairs = [
+            (cell.published, cell.value)
+            for row in self.rows.values()
+            if (cell := row.get(method)) is not None
+            and cell.value is not None
+            and cell.published is not None
+        ]
+        if not pairs:
+            return None
+        printed, ours = (fmean(values) for values in zip(*pairs, strict=True))
+        return printed, ours
+
     def scores(self) -> dict[str, dict[str, float]]:
         """Return ours alone: dataset -> method -> value, where there is one."""
         return {
