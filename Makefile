@@ -9,7 +9,7 @@
 # All work in .venv, made from PYTHON on first use.
 
 PYTHON ?= python3
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 2 --dist worksteal
 RUNS ?= 10
 # Least share of lines and branches that the suite must reach, in percent: to be set to
 # what a complete run reaches.

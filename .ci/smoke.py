@@ -34,7 +34,9 @@ def main() -> None:
     assert missing == (wanted == "arrays"), [str(one.message) for one in told]
     command = [sys.executable, "-m", "patchfold", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == f"patchfold {pf.__version__}"
+    first, second = done.stdout.splitlines()
+    assert first == f"patchfold {pf.__version__}"
+    assert second.startswith(f"loops {wanted}"), second
     pf.show_versions()
 
 
