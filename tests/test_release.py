@@ -1,7 +1,11 @@
 """What a release needs to agree on: the checkout does, and what does not is named."""
 
+import json
+import os
+import re
 import runpy
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -84,3 +88,79 @@ def test_what_does_not_agree_is_named(released, name, old, new, problem):
         change(name, old, new)
     (found,) = find_problems(root, "v7.8.9")
     assert problem in found
+
+
+WORKFLOWS = {
+    "ci": {"lint", "test", "coverage", "free-threaded", "platforms", "versions"}
+    | {"targets", "docs"},
+    "docs": {"publish"},
+    "nightly": {"development"},
+    "release": {"check", "wheels", "publish"},
+    "wheels": {"wheels", "source"},
+}
+"""The jobs of each workflow."""
+
+
+def jobs_of(workflow):
+    yaml = pytest.importorskip("yaml")
+    text = (ROOT / ".github/workflows" / f"{workflow}.yml").read_text("utf-8")
+    return yaml.safe_load(text)["jobs"]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS)
+def test_a_workflow_has_its_jobs_and_runs_what_is_there(workflow):
+    jobs = jobs_of(workflow)
+    assert jobs.keys() == WORKFLOWS[workflow]
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
+    for job in jobs.values():
+        assert "needs" not in job or job["needs"] in jobs
+        if "uses" in job:
+            assert (ROOT / job["uses"]).is_file()
+        for step in job.get("steps", ()):
+            assert ("uses" in step) != ("run" in step)
+            words = step.get("run", "").split()
+            if words[:1] == ["make"]:
+                assert words[1] in targets
+            for word in words:
+                if word.startswith((".ci/", "benchmarks/")):
+                    path = ROOT / word
+                    assert path.is_file()
+                    assert path.suffix == ".py" or os.access(path, os.X_OK)
+
+
+def test_every_workflow_is_listed():
+    there = {path.stem for path in (ROOT / ".github/workflows").glob("*.yml")}
+    assert there == WORKFLOWS.keys()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_the_site_of_a_tag_stands_beside_that_of_main(tmp_path):
+    origin, checkout, out = (tmp_path / name for name in ("origin", "here", "out"))
+    settings = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    settings["TMPDIR"] = str(tmp_path)
+
+    def run(*words, cwd=checkout):
+        return subprocess.run(
+            words, cwd=cwd, check=True, capture_output=True, text=True, env=settings
+        )
+
+    def publish(name, page):
+        (checkout / "build/docs/index.html").write_text(page)
+        run(".ci/publish_docs", name)
+
+    run("git", "init", "-q", "--bare", str(origin), cwd=tmp_path)
+    run("git", "clone", "-q", str(origin), str(checkout), cwd=tmp_path)
+    author = ("-c", "user.name=a", "-c", "user.email=a@localhost")
+    run("git", *author, "commit", "-q", "--allow-empty", "-m", "first")
+    for folder in (".ci", "build/docs"):
+        (checkout / folder).mkdir(parents=True)
+    shutil.copy(ROOT / ".ci/publish_docs", checkout / ".ci")
+    publish("main", "of main")
+    publish("v7.8.9", "of the tag")
+    publish("main", "of main, later")
+    run("git", "clone", "-q", "-b", "gh-pages", str(origin), str(out), cwd=tmp_path)
+    assert json.loads((out / "versions.json").read_text()) == ["7.8.9", "dev", "stable"]
+    pages = {path.parent.name: path.read_text() for path in out.glob("*/index.html")}
+    tagged = dict.fromkeys(("7.8.9", "stable"), "of the tag")
+    assert pages == {"dev": "of main, later", **tagged}
+    assert "url=stable/" in (out / "index.html").read_text()
