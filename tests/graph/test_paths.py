@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers import reference
+from helpers.loops import needs_loops
 from scipy.sparse.csgraph import dijkstra
 
 import patchfold as pf
 from patchfold.backends.native.graph import paths_of_groups, shortest_paths
+from patchfold.backends.native.loops import loops, parts_of
 from patchfold.graph import paths as module
 from patchfold.graph.paths import geodesics
 
@@ -70,6 +72,31 @@ UNEVEN = {
         rng.uniform(size=size) < 0.01, np.inf, rng.uniform(0, 1, size)
     ),
 }
+
+
+FAR = [[1e6, 3e6, 5e6], [2e9, 1e9, 3e9, 1e3, 9e9], 10.0 ** np.arange(0, 300, 4)]
+
+
+@needs_loops
+@pytest.mark.parametrize("lengths", FAR)
+@pytest.mark.parametrize("width", [1.0, 1e-300])
+def test_many_far_samples_wait_for_the_next_round(lengths, width):
+    """Samples beyond all buckets wait in the last, and some of them more than once."""
+    n = len(lengths) + 1
+    star = graph_of(np.array([(0, k) for k in range(1, n)]), lengths, n)
+    rows, found = np.arange(n, dtype=np.int32), np.empty((n, n))
+    loops().paths_of_groups(*parts_of(star), rows, rows, found, width)
+    np.testing.assert_array_equal(found, shortest_paths(star, rows))
+
+
+def test_few_samples_far_from_many_wait_too():
+    n, many = 3004, 16
+    lengths = np.full(n - 1, 1e-3)
+    lengths[-3:] = 1, 2, 3  # beyond all buckets, which are as wide as the mean asks
+    star = graph_of(np.array([(0, k) for k in range(1, n)]), lengths, n)
+    rows, found = np.arange(many), np.empty((many, n))
+    paths_of_groups(star, rows, rows, found)
+    np.testing.assert_array_equal(found, shortest_paths(star, rows))
 
 
 @pytest.mark.parametrize("name", [*GRAPHS, *UNEVEN])

@@ -11,7 +11,7 @@
 
 #define GROUP 16
 #define BUCKETS 1024
-#define POPPED 4096 /* vertices between looks for a signal */
+#define PATIENT 4096 /* vertices between looks for a signal */
 #define NOWHERE (-1)
 
 typedef struct {
@@ -20,7 +20,7 @@ typedef struct {
     double *key;           /* smallest new length of a vertex that waits */
     int32_t first[BUCKETS], end[BUCKETS];
     int32_t at;            /* buckets before it are empty */
-    Py_ssize_t n_waiting, n;
+    Py_ssize_t n_waiting, n, work; /* vertices handled since a look for a signal */
     double base, per_width; /* where bucket 0 begins; buckets for a unit of length */
 } Queue;
 
@@ -68,17 +68,20 @@ INLINE void enqueue(Queue *queue, int32_t vertex, double key)
     wait_in(queue, vertex, bucket);
 }
 
-/* Only the last bucket is left: begin again at its smallest length. */
+/* Only the last bucket is left: begin again at its smallest length. Its vertices are taken
+   out before the first is put back, as some come into the last bucket again. */
 static void rebase(Queue *queue)
 {
     int32_t vertex = queue->first[BUCKETS - 1], next;
     queue->base = INFINITY;
     for (int32_t v = vertex; v >= 0; v = queue->next[v])
         queue->base = queue->key[v] < queue->base ? queue->key[v] : queue->base;
+    queue->first[BUCKETS - 1] = queue->end[BUCKETS - 1] = -1;
     queue->at = 0;
+    queue->work += queue->n_waiting;
+    queue->n_waiting = 0;
     for (; vertex >= 0; vertex = next) {
         next = queue->next[vertex];
-        leave(queue, vertex);
         wait_in(queue, vertex, bucket_of(queue, queue->key[vertex]));
     }
 }
@@ -93,6 +96,7 @@ static int32_t dequeue(Queue *queue)
         queue->at++;
     int32_t vertex = queue->first[queue->at];
     leave(queue, vertex);
+    queue->work++;
     return vertex;
 }
 
@@ -149,9 +153,12 @@ static Outcome paths_of_one(Call *call, const Graph *graph, const int32_t *sourc
         found[(Py_ssize_t)sources[k] * GROUP + k] = 0;
         enqueue(queue, sources[k], 0);
     }
-    for (Py_ssize_t popped = 1; queue->n_waiting > 0; popped++) {
-        if (popped % POPPED == 0 && is_interrupted(call))
-            return INTERRUPTED;
+    while (queue->n_waiting > 0) {
+        if (queue->work >= PATIENT) {
+            queue->work = 0;
+            if (is_interrupted(call))
+                return INTERRUPTED;
+        }
         follow(graph, dequeue(queue), found, queue);
     }
     return DONE;
