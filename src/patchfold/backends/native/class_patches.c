@@ -118,17 +118,18 @@ EVERY_PROCESSOR
 static double sort_candidates(const Members *s, const double *query,
                               const int32_t *place, int count, int32_t *sorted)
 {
-    const int64_t half = ((int64_t)1 << (DROPPED - 1)) - 1;
+    const uint64_t half = ((uint64_t)1 << (DROPPED - 1)) - 1;
     Longs keys[MOST / N_DOUBLES];
     double exact[MOST], last = 0;
     int n_keys = (count + N_DOUBLES - 1) / N_DOUBLES;
     keys[n_keys - 1] = (Longs){0} + INT64_MAX;
     for (int j = 0; j < count; j++) {
-        int64_t bits;
+        uint64_t bits;
         exact[j] = squared_gap(query, s->rows + place[j] * s->m, s->m);
         memcpy(&bits, exact + j, sizeof bits);
         bits = (bits + (bits >> DROPPED & 1) + half) >> DROPPED << DROPPED;
-        ((int64_t *)keys)[j] = bits | j; /* they are listed in the order of the rows */
+        bits |= (uint64_t)j; /* they are listed in the order of the rows */
+        ((int64_t *)keys)[j] = (int64_t)bits;
     }
     for (int j = 0; j < count; j++) {
         int64_t key = ((int64_t *)keys)[j], rank = 0;
@@ -304,17 +305,19 @@ static void multiply_points(const Patch *s)
 
 /* Eliminate: what is left of the diagonal has the determinant as its product, and the
    last row the squared length of the gap, in units of what was eliminated. Returns the
-   latter; the former as mantissa and exponent. */
+   latter; the former as mantissa and exponent, the mantissa no number if one of the
+   diagonal was out of range. */
 EVERY_PROCESSOR
 static void eliminate(const Patch *s, Doubles *length, Doubles *mantissa, Longs *exponent)
 {
     Doubles *row, *matrix = s->matrix;
+    Longs usable = (Longs){0} - 1;
     *length = (Doubles){0};
     *mantissa = (Doubles){0} + 1.0;
     *exponent = (Longs){0};
     for (Py_ssize_t j = 0; j < s->r; j++) {
         Doubles pivot = matrix[j * (j + 1) / 2 + j];
-        Longs usable = (pivot < LARGEST) & (pivot > 1 / LARGEST);
+        usable &= (pivot < LARGEST) & (pivot > 1 / LARGEST);
         Doubles inverse = 1.0 / pivot;
         *mantissa *= pivot;
         Longs bits = (Longs)*mantissa;
