@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from operator import attrgetter
@@ -136,7 +136,10 @@ def recall(note: Any, numbers: Sequence[str], words: Sequence[str]) -> Memory:
     right = type(ranges) is list and all(
         type(row) is list
         and len(row) == 3
-        and all(type(cell) in (int, float) and math.isfinite(cell) for cell in row)
+        and all(
+            type(cell) in (int, float) and abs(cell) <= sys.float_info.max
+            for cell in row
+        )
         for row in ranges
     )
     if not right or (len(ranges), len(lists["words"])) != (len(numbers), len(words)):
