@@ -25,6 +25,9 @@ INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 demo: $(VENV)/.installed-demo
 	@$(BIN)/python -m patchfold.studies.demo --out demo.png
 
+# Tests start hundreds of processes: without compiled modules each compiles the package.
+test coverage: export PYTHONDONTWRITEBYTECODE =
+
 test: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
