@@ -29,7 +29,7 @@ TWINS = {
     "squared_gaps": "backends.native.neighbors.squared_gaps",
     "all_squared_gaps": "backends.native.neighbors.all_squared_gaps",
     "keys_of_rows": "backends.native.neighbors.tie_keys",
-    "read_keys": "backends.native.neighbors.read_keys",
+    "read_keys": "backends.native.neighbors.nearest_first",
     "search_cells": "backends.native.neighbors.search_cells",
     "moments_of_patches": "patches.fitting.fit_patches",
     "nearest_members": "neighbors.exact.search_all",

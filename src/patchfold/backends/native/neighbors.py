@@ -317,13 +317,24 @@ def nearest_first(
     if bits > _DROPPED + 1:  # a distance has no sign
         order = np.argsort(tie_keys(squared), axis=1, kind="stable")[:, :n_neighbors]
         return order, np.take_along_axis(squared, order, axis=1)
-    keys = keys_of_rows(squared, _DROPPED, bits)
-    if keys is None:
+    compiled = loops() is not None and is_plain(squared)
+    if compiled:
+        keys = np.empty(squared.shape, np.uint64)
+        loops().keys_of_rows(squared, keys, _DROPPED, bits)
+    else:
         keys = tie_keys(squared).view(np.uint64)
         keys <<= np.uint64(bits)
         keys |= np.arange(n_places, dtype=np.uint64)
     keys.sort(axis=1)
-    return read_keys(keys, squared, n_neighbors, bits)
+    if n_neighbors > n_places:
+        raise IndexError(f"{n_neighbors} of {n_places} keys in a row")
+    if not compiled:
+        places = (keys[:, :n_neighbors] & np.uint64((1 << bits) - 1)).view(np.int64)
+        return places, np.take_along_axis(squared, places, axis=1)
+    places = np.empty((keys.shape[0], n_neighbors), np.int64)
+    found = np.empty(places.shape)
+    loops().read_keys(keys, squared, places, found, bits)
+    return places, found
 
 
 def tie_keys(squared: Array) -> Array:
@@ -341,31 +352,3 @@ def tie_keys(squared: Array) -> Array:
     keys += (1 << (_DROPPED - 1)) - 1
     keys >>= _DROPPED
     return keys
-
-
-def keys_of_rows(numbers: np.ndarray, dropped: int, bits: int) -> np.ndarray | None:
-    """Return `tie_keys` of numbers >= 0, each with its place in the row below.
-
-    Keys lose their last `dropped` binary digits, places take `bits`. None if arrays
-    must do it.
-    """
-    if loops() is None or not is_plain(numbers):
-        return None
-    keys = np.empty(numbers.shape, np.uint64)
-    loops().keys_of_rows(numbers, keys, dropped, bits)
-    return keys
-
-
-def read_keys(
-    keys: np.ndarray, numbers: np.ndarray, count: int, bits: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return places and numbers of the first `count` sorted keys of each row."""
-    if count > keys.shape[1]:
-        raise IndexError(f"{count} of {keys.shape[1]} keys in a row")
-    if loops() is None or not is_plain(numbers):
-        places = (keys[:, :count] & np.uint64((1 << bits) - 1)).view(np.int64)
-        return places, np.take_along_axis(numbers, places, axis=1)
-    places = np.empty((keys.shape[0], count), np.int64)
-    found = np.empty(places.shape)
-    loops().read_keys(keys, numbers, places, found, bits)
-    return places, found
