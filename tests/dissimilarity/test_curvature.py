@@ -76,7 +76,7 @@ def test_all_pairs_at_once_equal_pair_by_pair(
     at_once = CURVATURE
     if by_tables:
         at_once = replace(
-            CURVATURE, in_place_of_most=lambda *both: partial(compare_by_tables, *both)
+            CURVATURE, fast=lambda *both: partial(compare_by_tables, *both[:2])
         )
     found = compare_pairs(at_once, described, described, *ends, n_jobs=2)
     for part in PARTS:

@@ -197,24 +197,20 @@ def compare_all_directions(
     return mean, within, between, (largest > 1 - lost) & ~none
 
 
-def directions_in_place(
-    left: Directions, right: Directions
+def fast_directions(
+    left: Directions, right: Directions, most: bool
 ) -> Callable[[Array, Array], EdgeValues] | None:
-    """Return what compares listed pairs without a copy; None if arrays must do it."""
-    loop = turns_of_few_pairs(left, right)
-    if loop is None:
-        return None
-    return lambda row, column: EdgeValues(*loop(row, column))
+    """Return what compares listed pairs without a copy; None if arrays must do it.
 
-
-def most_directions_in_place(
-    left: Directions, right: Directions
-) -> Callable[[Array, Array], EdgeValues]:
-    """Return the same; fast if most pairs are listed."""
-    loop = turns_of_pairs(left, right, 1 - NEAR * sys.float_info.epsilon**0.5)
-    if loop is None:
-        return partial(compare_by_tables, left, right)
-    return lambda row, column: EdgeValues(*loop(row, column))
+    Where most of all pairs are listed, other ways are faster.
+    """
+    if most:
+        loop = turns_of_pairs(left, right, 1 - NEAR * sys.float_info.epsilon**0.5)
+    else:
+        loop = turns_of_few_pairs(left, right)
+    if loop is not None:
+        return lambda row, column: EdgeValues(*loop(row, column))
+    return partial(compare_by_tables, left, right) if most else None
 
 
 def compare_by_tables(

@@ -174,9 +174,10 @@ def compare_kl(
     return _kl_factored(left, right)  # type: ignore[arg-type]
 
 
-def kl_in_place(
+def fast_kl(
     left: PackedGaussians | FactoredGaussians,
     right: PackedGaussians | FactoredGaussians,
+    most: bool,
 ) -> Callable[[Array, Array], Array] | None:
     """Return what does the same of listed pairs, without a copy; None without loops."""
     return kl_of_pairs(left, right, factored=isinstance(left, FactoredGaussians))

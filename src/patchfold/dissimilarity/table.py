@@ -24,8 +24,7 @@ from ..validation import LARGEST
 from .curvature import (
     compare_directions,
     describe_directions,
-    directions_in_place,
-    most_directions_in_place,
+    fast_directions,
 )
 from .gaussian_distances import (
     compare_fisher_rao,
@@ -39,7 +38,7 @@ from .kl import (
     compare_kl,
     describe_euclidean,
     describe_kl,
-    kl_in_place,
+    fast_kl,
 )
 from .overlap import (
     compare_bhattacharyya,
@@ -77,12 +76,10 @@ class Dissimilarity:
         False if the centres of the patches are enough.
     regularized : bool
         False if the covariances are wanted as they are.
-    in_place : callable or None
-        Two descriptions -> what takes places in both, and returns what `compare` would
-        of these pairs, without a copy of what describes them; or None. It is asked
-        first, if there is one.
-    in_place_of_most : callable or None
-        The same, where another way is faster if most of all pairs are listed.
+    fast : callable or None
+        Two descriptions, and whether most of all pairs are listed -> what takes places
+        in both, and returns what `compare` would of these pairs, without a copy of what
+        describes them; or None. It is asked first, if there is one.
     needs_points : bool
         True if Gaussians are not enough.
     n_directions : float or None
@@ -99,8 +96,7 @@ class Dissimilarity:
     compare: Callable[[Any, Any], Any]
     needs_gaussians: bool = True
     regularized: bool = True
-    in_place: Callable[[Any, Any], Callable[[Array, Array], Any] | None] | None = None
-    in_place_of_most: Callable[[Any, Any], Any] | None = None
+    fast: Callable[[Any, Any, bool], Callable[[Array, Array], Any] | None] | None = None
     needs_points: bool = False
     n_directions: float | None = None
     work: Callable[[Any], int] | None = None
@@ -111,7 +107,7 @@ DISSIMILARITIES = {
     "euclidean": Dissimilarity(
         describe_euclidean, compare_euclidean, needs_gaussians=False
     ),
-    "kl": Dissimilarity(describe_kl, compare_kl, in_place=kl_in_place, isometric=True),
+    "kl": Dissimilarity(describe_kl, compare_kl, fast=fast_kl, isometric=True),
     "bhattacharyya": Dissimilarity(
         describe_overlap, compare_bhattacharyya, isometric=True
     ),
@@ -132,8 +128,7 @@ DISSIMILARITIES = {
         describe_directions,
         compare_directions,
         regularized=False,
-        in_place=directions_in_place,
-        in_place_of_most=most_directions_in_place,
+        fast=fast_directions,
     ),
     "principal_angles": Dissimilarity(
         describe_tangents,
@@ -228,8 +223,8 @@ def compare_pairs(
     numbers = 0
     for part in arrays:
         numbers += math.prod(part.shape[1:])
-    make_ready = (most and dissimilarity.in_place_of_most) or dissimilarity.in_place
-    compare_places = None if make_ready is None else make_ready(left, right)
+    fast = dissimilarity.fast
+    compare_places = None if fast is None else fast(left, right, most)
 
     def compare(block: slice | np.ndarray) -> EdgeValues:
         i, j = source[block], target[block]
