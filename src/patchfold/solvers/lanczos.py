@@ -102,7 +102,7 @@ def lanczos_eigenpairs(
         basis.extend()
         if basis.size < min(look, room):
             continue
-        values, residual = basis.solve()
+        values, residual, turn = basis.solve()
         rounded = values[n_components] <= ROUNDED * values[-1]
         if values[1] <= UNRESOLVED * tolerance and not rounded:
             raise RuntimeError("many eigenvalues may be nearly zero")
@@ -111,13 +111,14 @@ def lanczos_eigenpairs(
         again = found and (rounded or change <= 2 * tolerance)
         gap = values[n_components] - values[n_components - 1]
         if again and residual[n_components] <= max(NEAR * gap, tolerance):
-            return values[wanted], basis.combine(n_components)[:, :n].T
+            return values[wanted], basis.combine(turn[:, wanted])[:, :n].T
         if found and not again:
             known = values[wanted]
-            basis.shrink(n_components)
+            basis.shrink(values[wanted], turn[:, wanted])
             basis.draw()
         elif basis.size == room:
-            basis.shrink((room + n_components) // 2)
+            kept = slice((room + n_components) // 2)
+            basis.shrink(values[kept], turn[:, kept])
         look = basis.size + STEPS
     raise RuntimeError(f"Lanczos's method took over {PRODUCTS} products")
 
@@ -130,7 +131,11 @@ def product_with(matrix: Any) -> Callable[[np.ndarray], np.ndarray]:
 
 
 class _Basis:
-    """Orthonormal vectors, the null vector first, and a matrix on what they span."""
+    """Orthonormal vectors, the null vector first, and a matrix on what they span.
+
+    There are `size` of them besides the null vector; `left` is the length of what is
+    new in the last one's image.
+    """
 
     def __init__(
         self,
@@ -144,7 +149,7 @@ class _Basis:
         self._rows = np.zeros((room + 2, -(-n // LENGTH) * LENGTH))
         self._rows[0, :n] = null
         self._small = np.zeros((room, room))
-        self.size = 0
+        self.size, self.left = 0, 0.0
         self.draw()
 
     def draw(self) -> None:
@@ -166,29 +171,32 @@ class _Basis:
         along = take_out(image, self._rows[: self.size + 2])
         self._small[self.size, : self.size + 1] = along[1:]
         self.size += 1
-        self._left = _length(image)
-        if self._left > NOTHING * length:
-            image /= self._left
+        self.left = _length(image)
+        if self.left > NOTHING * length:
+            image /= self.left
         else:
-            self._left = 0.0
+            self.left = 0.0
             self.draw()
 
-    def solve(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the eigenvalues on what the vectors span, and their residuals."""
-        self._values, self._turn = eigh(self._small[: self.size, : self.size])
-        return self._values, self._left * np.abs(self._turn[-1])
+    def solve(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the eigenvalues on what the vectors span, and their residuals.
 
-    def combine(self, n_vectors: int) -> np.ndarray:
-        """Return the first eigenvectors of what was solved, as rows."""
-        weights = np.ascontiguousarray(self._turn[:, :n_vectors].T)
+        Last come the eigenvectors, as weights of the vectors.
+        """
+        values, turn = eigh(self._small[: self.size, : self.size])
+        return values, self.left * np.abs(turn[-1]), turn
+
+    def combine(self, turn: np.ndarray) -> np.ndarray:
+        """Return sums of the vectors, as rows, by the weights in each column."""
+        weights = np.ascontiguousarray(turn.T)
         return multiply(weights, self._rows[1 : self.size + 1])
 
-    def shrink(self, size: int) -> None:
-        """Keep the first eigenvectors, and the vector that comes next."""
-        after = self._rows[self.size + 1].copy()
-        self._rows[1 : size + 1] = self.combine(size)
+    def shrink(self, values: np.ndarray, turn: np.ndarray) -> None:
+        """Keep some of the eigenvectors, and the vector that comes next."""
+        size, after = values.size, self._rows[self.size + 1].copy()
+        self._rows[1 : size + 1] = self.combine(turn)
         self._rows[size + 1] = after
-        self._small[:size, :size] = np.diag(self._values[:size])
+        self._small[:size, :size] = np.diag(values)
         self.size = size
 
 
