@@ -5,8 +5,8 @@
 Draws each set (of more than 1,500 samples as many, drawn at random) with one setting
 changed at a time, and prints means over the sets: accuracy of the panel of four
 classifiers and of 7-NN, each over four halves of the picture, hits, trustworthiness,
-triplets and silhouette. UMAP, of the `eval` extra, stands beside them. "What was
-tried" in `docs/methods/cauchy_map.md` was measured so, its rows with .75 alike before
+triplets and silhouette. UMAP, of the `eval` extra, stands beside them. The
+tables of `docs/cauchy_map_design.md` were measured so, the rows with .75 alike before
 .5 became the setting of a separation of 1.
 """
 

@@ -4,7 +4,7 @@
     python benchmarks/readers.py --files  # lists what each reader makes of each file
     python benchmarks/readers.py --toy
 
-prints the tables of docs/reading.md. A file of `tests/tables/corpus` is right where the
+prints the tables of docs/readers.md. A file of `tests/tables/corpus` is right where the
 names, kinds and cells of all columns are; it is wrong in silence where they are not and
 the reader raised nothing. Readers run with the settings that let them find out most by
 themselves; what the user must say of a file, no reader is told but ours.

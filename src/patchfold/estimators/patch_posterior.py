@@ -131,7 +131,7 @@ default="auto"
     `predict` and `predict_proba` treat every sample as new, also training samples;
     `transform` knows training samples and returns their coordinates.
 
-    Defaults were chosen on half of the sets at hand: see `docs/posterior.md`.
+    Defaults were chosen on half of the sets at hand: see `docs/posterior_design.md`.
 
     Examples
     --------
