@@ -1,8 +1,9 @@
 """How neighbours are searched by a metric other than the Euclidean one.
 
 `open_metric_search` chooses: rows whose Euclidean distance says the same are searched
-as Euclidean ones are; else candidates come from a transformer, from a tree where
-samples have few features, or from comparing with all samples. Ties go to the lower
+as Euclidean ones are; else candidates come from a transformer, from PyNNDescent where
+that is asked for, from a tree where samples have few features, or from comparing with
+all samples. Ties go to the lower
 index, as everywhere.
 """
 
@@ -24,6 +25,7 @@ from .all_pairs import BEYOND_TIES, near_in_table
 from .cell_building import build_cells
 from .cell_search import Cells
 from .choice import choose_search, nearest_others, nearest_samples
+from .descent import FEW_SAMPLES, Descent
 from .exact import SPARE
 from .metric import ChangedRows, Metric, NamedMetric
 from .radius import (
@@ -96,6 +98,9 @@ class MetricSearch:
                 self.index.set_params(n_neighbors=self.n_neighbors + 1)
             graph = self.index.fit_transform(X)
             return self._stored(graph, self.samples, own)
+        if isinstance(self.index, Descent):
+            column = self.index.of_training(X)
+            return self._among(column, self.samples, self.n_neighbors, own, n_jobs)
         return self._nearest(self.samples, self.n_neighbors, own, n_jobs)
 
     def of_queries(self, queries: Any, X: Any, n_jobs: int | None) -> Neighborhoods:
@@ -109,6 +114,9 @@ class MetricSearch:
         if _is_transformer(self.index):
             return self._stored(self.index.transform(queries), prepared, None)
         count = self.n_neighbors or self.samples.shape[0]
+        if isinstance(self.index, Descent):
+            column = self.index.of_queries(queries, X)
+            return self._among(column, prepared, count, None, n_jobs)
         return self._nearest(prepared, count, None, n_jobs)
 
     def between(
@@ -209,6 +217,33 @@ class MetricSearch:
             indices[left], distances[left] = rest.indices, rest.distances
         return Neighborhoods(indices, distances)
 
+    def _among(
+        self,
+        column: np.ndarray,
+        queries: Any,
+        count: int,
+        own: np.ndarray | None,
+        n_jobs: int | None,
+    ) -> Neighborhoods:
+        """Keep the nearest of candidates; compare with all where they are too few."""
+        column = np.sort(column, axis=1)
+        row = np.repeat(np.arange(column.shape[0]), column.shape[1])
+        there = column.ravel() >= 0
+        table = self.metric.table(queries, self.samples)
+        far = np.full(column.shape, np.inf)
+        far.ravel()[there] = table.exact(row[there], column.ravel()[there])
+        if own is not None:
+            far[column == own[:, None]] = np.inf
+        far[:, 1:][column[:, 1:] == column[:, :-1]] = np.inf
+        indices, distances = first_of_each_row(column, far, count)
+        left = np.flatnonzero(~np.isfinite(distances[:, -1]))
+        distances = self.metric.length(distances)
+        if left.size:
+            ours = None if own is None else own[left]
+            rest = self._compare_all(queries[left], count, ours, n_jobs)
+            indices[left], distances[left] = rest.indices, rest.distances
+        return Neighborhoods(indices, distances)
+
     def _compare_all(
         self, queries: Any, count: int, own: np.ndarray | None, n_jobs: int | None
     ) -> Neighborhoods:
@@ -281,7 +316,10 @@ def open_metric_search(
         index = choose_search(algorithm, samples, n_neighbors, n_jobs=n_jobs)
         cells_for = n_neighbors if isinstance(index, Cells) else None
     elif n_neighbors is not None and algorithm == "approximate":
-        index = _descent(metric, n_neighbors, n_jobs)
+        params = getattr(metric, "params", {})
+        index = Descent(metric.name, params, n_neighbors, n_jobs)
+        if X.shape[0] <= max(FEW_SAMPLES, 4 * n_neighbors):
+            index = None
     elif n_neighbors is not None and _has_tree(metric, samples):
         assert isinstance(metric, NamedMetric)
         index = BallTree(samples, metric=metric.name, **metric.params)
@@ -300,24 +338,4 @@ def _has_tree(metric: Metric, samples: Any) -> bool:
         and (metric.name == "minkowski" or not metric.params)
         and samples.shape[1] <= FEW_FEATURES
         and samples.dtype == np.float64
-    )
-
-
-def _descent(metric: Metric, n_neighbors: int, n_jobs: int | None) -> Any:
-    """Return PyNNDescent's approximate search for a metric."""
-    try:
-        from pynndescent import PyNNDescentTransformer
-    except ImportError as error:
-        raise ImportError(
-            "neighbors_algorithm='approximate' with this metric, or a sparse X, needs "
-            'PyNNDescent: pip install "patchfold[neighbors]". "exact" needs nothing.'
-        ) from error
-    assert not isinstance(metric, ChangedRows)
-    params = getattr(metric, "params", {})
-    return PyNNDescentTransformer(
-        n_neighbors=n_neighbors + 1,
-        metric=metric.name,
-        metric_kwds=params or None,
-        random_state=0,
-        n_jobs=n_jobs,
     )
