@@ -134,9 +134,25 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"X is sparse: leave y out, set label"):
             pf.CauchyMap().fit(counts(60, 500), np.arange(60) % 2)
 
-    def test_a_posterior(self):
-        with pytest.raises(TypeError, match=r"PatchPosterior scales .* TruncatedSVD"):
-            pf.PatchPosterior().fit(counts(60, 500), np.arange(60) % 2)
+    def test_gaps_of_a_posterior(self):
+        X = counts(60, 500)
+        model = pf.PatchPosterior().fit(X, np.arange(60) % 2)
+        X.data[3] = np.nan
+        with pytest.raises(ValueError, match=r"X is sparse, has 500 .* NaN .* fill"):
+            pf.PatchPosterior().fit(X, np.arange(60) % 2)
+        with pytest.raises(ValueError, match=r"X is sparse, has 500 .* NaN .* fill"):
+            model.predict(X)
+
+    def test_infinity_of_a_posterior(self):
+        X = counts(60, 500)
+        X.data[3] = np.inf
+        with pytest.raises(ValueError, match="infinity"):
+            pf.PatchPosterior().fit(X, np.arange(60) % 2)
+
+    def test_other_features_of_a_posterior(self):
+        model = pf.PatchPosterior().fit(counts(60, 500), np.arange(60) % 2)
+        with pytest.raises(ValueError, match=r"499 features, .* expecting 500"):
+            model.predict(counts(3, 499))
 
     def test_a_matrix_whose_parts_do_not_fit(self):
         X = counts(60, 30)

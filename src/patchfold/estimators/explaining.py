@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..backends.backend import NUMPY
@@ -33,7 +34,7 @@ class ExplainsRows:
 
         Parameters
         ----------
-        x : array-like (n_features,) or (1, n_features)
+        x : array-like or sparse array, (n_features,) or (1, n_features)
             One sample. A labelled training sample is left out of all patches, as it was
             for its coordinates (the first of them, if several are identical).
 
@@ -44,7 +45,9 @@ class ExplainsRows:
             Its `columns` share the scores out among the columns.
         """
         x = NUMPY.bring(x)
-        row = self._check_queries(x if np.ndim(x) == 2 else np.reshape(x, (1, -1)))
+        if np.ndim(x) != 2:
+            x = x.reshape((1, -1)) if sp.issparse(x) else np.reshape(x, (1, -1))
+        row = self._check_queries(x)
         if row.shape[0] != 1:
             raise ValueError(
                 f"x must be one sample, and has {row.shape[0]} rows: explain them one "

@@ -15,9 +15,11 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from ..backends.backend import require_memory
 from ..backends.progress import note
 from ..backends.structure import check_structure
-from ..validation import check_samples
+from ..patches.fitting import is_wide
+from ..validation import check_samples, without_zeros
 from .encoding.reading import read_objects, table_kind
 from .table_encoder import TableEncoder
 
@@ -68,6 +70,35 @@ def as_numbers(X: Any) -> Any:
     if sp.issparse(X):
         check_structure(X)
     return TableEncoder().fit_transform(X) if has_mixed_columns(X) else X
+
+
+def dense_if_narrow(X: Any) -> Any:
+    """Return sparse samples without stored zeros; dense, if their features are few.
+
+    Only then may they have gaps.
+    """
+    if not sp.issparse(X):
+        return X
+    n, m = X.shape
+    if not is_wide(n, m):
+        require_memory(
+            16.0 * n * m,
+            f"{n} sparse samples of {m} features, made dense",
+            "Reduce the features first, for example by TruncatedSVD of scikit-learn.",
+        )
+        return X.toarray()
+    refuse_sparse_gaps(X)
+    return without_zeros(X)
+
+
+def refuse_sparse_gaps(X: Any) -> None:
+    """Raise ValueError for sparse samples with NaN."""
+    if sp.issparse(X) and np.isnan(X.data).any():
+        raise ValueError(
+            f"X is sparse, has {X.shape[1]} features and contains NaN, and gaps are "
+            "left out of dense samples only: fill them, leave their rows out, or "
+            "reduce the features and pass X.toarray()."
+        )
 
 
 def has_mixed_columns(X: Any) -> bool:

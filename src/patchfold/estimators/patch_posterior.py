@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -19,17 +20,24 @@ from ..backends.progress import report
 from ..graph.labels import UNLABELLED
 from ..posterior.classes import check_weights, encode_classes
 from ..posterior.model import PosteriorModel, blend_labels
-from ..posterior.rows import RowIndex
+from ..posterior.rows import index_rows
 from ..posterior.scores import SCORES, Settings
 from ..posterior.views import VIEWS
-from ..validation import Float, Integer, Several, check_parameters
+from ..validation import (
+    Float,
+    Integer,
+    Several,
+    as_sparse_as,
+    check_parameters,
+    without_zeros,
+)
 from .base import check_placed
 from .explaining import ExplainsRows
-from .frames import check_table
+from .frames import check_table, dense_if_narrow, refuse_sparse_gaps
 from .parameters import COMMON_RULES
 from .stored.posterior import StoredPosterior
 
-GAPS = {"ensure_all_finite": "allow-nan"}
+CHECKS = {"ensure_all_finite": "allow-nan", "copy": True, "accept_sparse": "csr"}
 """How samples are checked: NaN is a gap, and left out of what scores its row."""
 
 
@@ -199,10 +207,12 @@ default="auto"
 
         Parameters
         ----------
-        X : array-like, tensor or data frame (n_samples, n_features)
+        X : array-like, sparse array, tensor or data frame (n_samples, n_features)
             Samples, in any units: columns are scaled inside. NaN is a gap: its column
             is left out of the scores of its row. A data frame with columns that are no
-            numbers is encoded by `TableEncoder`, kept as `encoder_`.
+            numbers is encoded by `TableEncoder`, kept as `encoder_`. Sparse samples
+            with more than twice as many features as samples are never made dense, and
+            take no NaN.
         y : array-like (n_samples,)
             Class labels, numbers or strings; -1 marks an unlabelled sample, unless
             there is only one label besides it: then both are classes.
@@ -221,7 +231,7 @@ default="auto"
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         check_parameters(self)
         backend = backend_for(X)
-        X = check_table(self, NUMPY.bring(X), reset=True, copy=True, **GAPS)
+        X = dense_if_narrow(check_table(self, NUMPY.bring(X), reset=True, **CHECKS))
         codes, self.classes_ = encode_classes(y, X.shape[0], type(self).__name__)
         if self.n_components > self.classes_.size:
             raise ValueError(
@@ -239,7 +249,7 @@ default="auto"
             self.n_components,
             row_weights=weights,
         )
-        self._rows = RowIndex(X)
+        self._rows = index_rows(X)
         self.anchors_ = self._model.anchors
         self.score_names_ = self._model.scores.names
         self.score_weights_ = self._model.stack.weights
@@ -278,7 +288,7 @@ default="auto"
 
         Parameters
         ----------
-        X : array-like (n_queries, n_features)
+        X : array-like or sparse array (n_queries, n_features)
             Samples. One identical to a training sample gets that sample's coordinates
             (the mean of them, if several are identical).
 
@@ -304,7 +314,7 @@ default="auto"
 
         Parameters
         ----------
-        X : array-like (n_queries, n_features)
+        X : array-like or sparse array (n_queries, n_features)
             Samples.
 
         Returns
@@ -320,7 +330,7 @@ default="auto"
 
         Parameters
         ----------
-        X : array-like (n_queries, n_features)
+        X : array-like or sparse array (n_queries, n_features)
             Samples.
 
         Returns
@@ -343,7 +353,10 @@ default="auto"
 
     def _check_queries(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return check_table(self, NUMPY.bring(X), reset=False, **GAPS)
+        X = check_table(self, NUMPY.bring(X), reset=False, **CHECKS)
+        X = as_sparse_as(X, self._model.scores.rows[0])
+        refuse_sparse_gaps(X)
+        return without_zeros(X) if sp.issparse(X) else X
 
     def _settings(self, backend: Backend) -> Settings:
         return Settings(
@@ -362,4 +375,5 @@ default="auto"
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags

@@ -9,7 +9,7 @@ dense in their features, and patches, which need coordinates, are p x n numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,7 +48,9 @@ class SparseSpan:
         queries may be apart although it is equal.
         """
         products = (queries @ self.pivots.T).toarray()
-        along = solve_triangular(self.lower, products.T, lower=True).T
+        along = products  # of no columns, where all samples are 0
+        if self.lower.size:
+            along = solve_triangular(self.lower, products.T, lower=True).T
         lengths = np.asarray(queries.multiply(queries).sum(axis=1)).ravel()
         across = lengths - np.einsum("ij,ij->i", along, along)
         return np.column_stack([along, np.sqrt(np.maximum(across, 0))])
@@ -80,13 +82,37 @@ class DenseRows:
         return matrix
 
 
-def find_sparse_space(X: sp.csr_array) -> SparseSpan | DenseRows:
+REMEDY = (
+    "Set dissimilarity='euclidean', which needs none, or reduce the features first, "
+    "for example by TruncatedSVD of scikit-learn."
+)
+
+
+@overload
+def find_sparse_space(
+    X: sp.csr_array, remedy: str = ..., *, always: Literal[True]
+) -> SparseSpan: ...
+
+
+@overload
+def find_sparse_space(
+    X: sp.csr_array, remedy: str = ..., *, always: bool = ...
+) -> SparseSpan | DenseRows: ...
+
+
+def find_sparse_space(
+    X: sp.csr_array, remedy: str = REMEDY, *, always: bool = False
+) -> SparseSpan | DenseRows:
     """Return dense coordinates of sparse samples: min(n, m) or fewer for each.
 
     Parameters
     ----------
     X : csr_array (n, m)
         Samples.
+    remedy : str
+        What to do where memory does not suffice.
+    always : bool
+        Whether few features are taken for many too, and are not made dense.
 
     Examples
     --------
@@ -102,10 +128,9 @@ def find_sparse_space(X: sp.csr_array) -> SparseSpan | DenseRows:
     require_memory(
         8.0 * 3 * n * min(n, m),
         f"{min(n, m)} coordinates for each of {n} sparse samples",
-        "Set dissimilarity='euclidean', which needs none, or reduce the features "
-        "first, for example by TruncatedSVD of scikit-learn.",
+        remedy,
     )
-    if not is_wide(n, m):
+    if not (always or is_wide(n, m)):
         return DenseRows(X.toarray())
     products = (X @ X.T).toarray()
     factor, order, rank, _ = dpstrf(

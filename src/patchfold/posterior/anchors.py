@@ -9,7 +9,10 @@ columns, and on their names only where those are equal too.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import scipy.sparse as sp
 
 ROUNDS = 200
 """Most rounds of 2-opt, and of repulsion on the sphere."""
@@ -62,12 +65,12 @@ def place_anchors(posterior: np.ndarray, n_components: int) -> np.ndarray:
     return _sphere(confusion, order, n_components)
 
 
-def order_classes(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def order_classes(X: Any, codes: np.ndarray) -> np.ndarray:
     """Order classes by the means of their columns, whatever the classes are called.
 
     Parameters
     ----------
-    X : array (n, m)
+    X : array or csr_array (n, m)
         Rows.
     codes : int array (n,)
         Their classes, 0, 1, ..., C - 1.
@@ -81,10 +84,14 @@ def order_classes(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
     >>> order_classes(np.array([[4.0], [2.0], [3.0]]), np.array([0, 1, 1])).tolist()
     [1, 0]
     """
-    X = np.where(np.isnan(X), 0.0, X)  # only to have an order
-    largest = np.abs(X).max(axis=0)
-    share = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
     counts = np.bincount(codes)
+    if sp.issparse(X):
+        X = X[:, np.unique(X.indices)]  # where all are 0, classes are equal
+        share = sp.csr_array(X / abs(X).max(axis=0).toarray())
+    else:
+        X = np.where(np.isnan(X), 0.0, X)  # only to have an order
+        largest = np.abs(X).max(axis=0)
+        share = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
     means = (np.eye(counts.size)[codes].T @ share) / counts[:, None]
     return np.lexsort(np.round(means, 9).T[::-1])
 

@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from ..patches.sparse_space import find_sparse_space
 from .model import PosteriorModel
 from .rows import spread_rows
+from .sparse_columns import N_ORDERS, Score, draw_orders, share_sparse, sparse_medians
 
 if TYPE_CHECKING:
     import pandas as pd
-
-N_ORDERS = 32
-"""Orders of the columns; each comes with its reverse, and a background row."""
 
 N_ROWS = 12
 """Rows of a class that are explained, spread over it."""
@@ -145,7 +146,7 @@ def explain_columns(
     ----------
     model : PosteriorModel
         The fitted scores.
-    rows : array (q, m)
+    rows : array or csr_array (q, m)
         Rows whose mean is explained.
     own : list of int or None
         The labelled training row that each of them is, if any.
@@ -161,23 +162,26 @@ def explain_columns(
     ColumnEffects
     """
     X, _ = model.scores.rows
-    parts = [_shapley(model, row, X) for row in rows]
+    singles = [rows[k : k + 1] for k in range(rows.shape[0])]
+    share = share_sparse if sp.issparse(X) else _shapley
+    background = _background(X)
+    parts = [share(partial(_scores, model), row, background) for row in singles]
     effects = np.mean([effect for effect, _ in parts], axis=0)
     baseline = np.mean([base for _, base in parts], axis=0)
     final = np.mean(
-        [_final(model, r, o) for r, o in zip(rows, own, strict=True)], axis=0
+        [_final(model, r, o) for r, o in zip(singles, own, strict=True)], axis=0
     )
-    as_new = np.mean([_scores(model, row[None])[0] for row in rows], axis=0)
+    as_new = np.mean([_scores(model, row)[0] for row in singles], axis=0)
     return ColumnEffects(
         columns=names,
         values=_of_known(np.mean, rows, np.nan),
-        typical=_of_known(np.median, X),
+        typical=sparse_medians(X) if sp.issparse(X) else _of_known(np.median, X),
         classes=classes,
         of=int(np.argmax(final)) if of is None else of,
         effects=effects,
         baseline=baseline,
         left_out=final - as_new,
-        n_rows=len(rows),
+        n_rows=len(singles),
     )
 
 
@@ -185,17 +189,26 @@ def choose_class_rows(model: PosteriorModel, code: int) -> np.ndarray:
     """Return some labelled rows of a class, spread over it: their positions."""
     X, codes = model.scores.rows
     members = np.flatnonzero(codes == code)
-    return members[spread_rows(_filled(X)[members], N_ROWS)]
+    return members[spread_rows(_dense(X[members], X), N_ROWS)]
 
 
-def _filled(X: np.ndarray) -> np.ndarray:
-    """Return rows without gaps: the median of a column stands in them."""
-    gaps = np.isnan(X)
-    return np.where(gaps, _of_known(np.median, X), X) if gaps.any() else X
+def _background(X: Any) -> Any:
+    """Return the rows that a row is compared with."""
+    return X[spread_rows(_dense(X, X), N_ORDERS // 2)]
+
+
+def _dense(rows: Any, X: Any) -> np.ndarray:
+    """Return rows without gaps; sparse ones by coordinates, at the same distances."""
+    if sp.issparse(rows):
+        return find_sparse_space(rows, always=True).samples
+    gaps = np.isnan(rows)
+    return np.where(gaps, _of_known(np.median, X), rows) if gaps.any() else rows
 
 
 def _of_known(measure: Any, X: np.ndarray, none: float = 0.0) -> np.ndarray:
     """Return a measure of the known values of every column; `none` without any."""
+    if sp.issparse(X):
+        return np.asarray(X.mean(axis=0)).ravel()
     known = ~np.isnan(X)
     if known.all():
         return measure(X, axis=0)
@@ -215,33 +228,30 @@ def name_columns(estimator: Any, n_columns: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _scores(model: PosteriorModel, rows: np.ndarray) -> np.ndarray:
+def _scores(model: PosteriorModel, rows: Any) -> np.ndarray:
     """Return the scores of new rows, (q, C): log odds before classes are compared."""
     return model.of(rows).contributions.sum(axis=0) + model.stack.offsets
 
 
-def _final(model: PosteriorModel, row: np.ndarray, own: int | None) -> np.ndarray:
+def _final(model: PosteriorModel, row: Any, own: int | None) -> np.ndarray:
     if own is None:
-        return _scores(model, row[None])[0]
+        return _scores(model, row)[0]
     heard = model.left_out([own])
     return heard.contributions[:, 0].sum(axis=0) + model.stack.offsets
 
 
 def _shapley(
-    model: PosteriorModel, row: np.ndarray, X: np.ndarray
+    score: Score, row: np.ndarray, background: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the part of every column (m, C), and the mean background score (C,)."""
     m = row.size
-    rng = np.random.default_rng(0)
-    half = [rng.permutation(m) for _ in range(N_ORDERS // 2)]
-    orders = np.array([*half, *(order[::-1] for order in half)])
-    background = X[spread_rows(_filled(X), N_ORDERS // 2)]
+    orders = draw_orders(m)
     start = background[np.arange(len(orders)) % len(background)]
     # Step s of an order has the row's values in its first s columns.
     place = np.argsort(orders, axis=1)
     taken = place[:, None, :] < np.arange(m + 1)[None, :, None]
-    mixed = np.where(taken, row, start[:, None, :])
-    scores = _scores(model, mixed.reshape(-1, m)).reshape(len(orders), m + 1, -1)
+    mixed = np.where(taken, row[0], start[:, None, :])
+    scores = score(mixed.reshape(-1, m)).reshape(len(orders), m + 1, -1)
     steps = np.diff(scores, axis=1)
     effects = np.take_along_axis(steps, place[:, :, None], axis=1).mean(axis=0)
     return effects, scores[:, 0].mean(axis=0)

@@ -101,7 +101,7 @@ def explain_row(
     ----------
     model : PosteriorModel
         The fitted scores.
-    row : array (1, m)
+    row : array or csr_array (1, m)
         The row.
     own : int or None
         The labelled training row that it is, if any.
@@ -117,7 +117,7 @@ def explain_row(
     Explanation
     """
     heard = model.of(row) if own is None else model.left_out([own])
-    patches = model.scores.patches(row[0], own)
+    patches = model.scores.patches(row, own)
     return Explanation(
         classes=classes,
         score_names=score_names,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..patches.fitting import mean_variance
 
@@ -21,7 +22,7 @@ CANNOT = {
 """Views and scores that cannot leave out a column of a row, and why."""
 
 
-def has_gaps(X: np.ndarray) -> bool:
+def has_gaps(X: Any) -> bool:
     """Say whether a cell is missing.
 
     Examples
@@ -29,7 +30,7 @@ def has_gaps(X: np.ndarray) -> bool:
     >>> has_gaps(np.array([[1.0, np.nan]])), has_gaps(np.array([[1.0, 2.0]]))
     (True, False)
     """
-    return bool(np.isnan(X).any())
+    return bool(np.isnan(X.data if sp.issparse(X) else X).any())
 
 
 def refuse_gaps(settings: Any) -> None:

@@ -21,12 +21,15 @@ from ..backends.native.class_patches import can_score, score_patches
 from ..backends.native.loops import pairs_at_once
 from ..backends.threads import map_blocks, tell_each
 from ..patches.covariance import isotropic_noise
-from ..patches.fitting import fit_patches, mean_variance
+from ..patches.fitting import fit_patches
 from ..records import Patches
+from .rows import variance_over
 from .search import ClassSearch
 
 
-def student_score(queries: Array, patches: Patches, n_points: int) -> Array:
+def student_score(
+    queries: Array, patches: Patches, n_points: int, n_features: int | None = None
+) -> Array:
     """Return the score of each query under its own patch.
 
     Parameters
@@ -37,19 +40,21 @@ def student_score(queries: Array, patches: Patches, n_points: int) -> Array:
         One for each row, fitted without it.
     n_points : int
         K, the number of points of a patch.
+    n_features : int or None
+        m, where rows are given in fewer coordinates.
 
     Returns
     -------
     array (q,)
     """
     xp = array_namespace(queries)
-    m = queries.shape[1]
-    log_det, distance = _gaussian_terms(queries - patches.mean, patches)
+    m = n_features or queries.shape[1]
+    log_det, distance = _gaussian_terms(queries - patches.mean, patches, m)
     return -0.5 * log_det - 0.5 * (n_points + m) * xp.log(1 + distance / n_points)
 
 
-def _gaussian_terms(gap: Array, patches: Patches) -> tuple[Array, Array]:
-    """Return log|Σ| and gapᵀΣ⁻¹gap of each patch.
+def _gaussian_terms(gap: Array, patches: Patches, m: int) -> tuple[Array, Array]:
+    """Return log|Σ| and gapᵀΣ⁻¹gap of each patch, of m features.
 
     A factored patch Σ = FᵀF + ε I uses LLᵀ = FFᵀ + ε I: |Σ| = ε^(m-r) |L|², and by
     Woodbury gapᵀΣ⁻¹gap = (‖gap‖² - ‖L⁻¹F gap‖²) / ε.
@@ -65,7 +70,7 @@ def _gaussian_terms(gap: Array, patches: Patches) -> tuple[Array, Array]:
     along = xp.matmul(factor, gap[:, :, None])
     along = xp.linalg.solve(lower, along)[:, :, 0]
     squared = xp.sum(gap * gap, axis=1) - xp.sum(along * along, axis=1)
-    spare = gap.shape[1] - gram.shape[1]
+    spare = m - gram.shape[1]
     return _log_det(lower) + spare * xp.log(noise), squared / noise
 
 
@@ -83,6 +88,7 @@ def local_score(
     shrinkage: float,
     ridge: float,
     variance: float,
+    n_features: int | None = None,
     n_jobs: int | None = None,
 ) -> Array:
     """Score rows by patches of the rows they are nearest to.
@@ -97,6 +103,8 @@ def local_score(
         The rows of Z that make the patch of each query.
     shrinkage, ridge, variance : float
         γ, ρ and v̄ of the covariance rule.
+    n_features : int or None
+        m, where rows are given in fewer coordinates, of which there are K or more.
     n_jobs : int or None
         Number of threads.
 
@@ -110,13 +118,15 @@ def local_score(
         "shrinkage": shrinkage,
         "ridge": ridge,
         "variance": variance,
+        "n_features": n_features,
     }
     trace = float(isotropic_noise(np.ones(1), m, shrinkage, ridge, 0.0)[0])
     rule = 1 - shrinkage, trace, ridge * variance
 
     def score(block: slice) -> Array:
         rows, ours = queries[block, :], near[block, :]
-        scores = score_patches(rows, Z, ours, rule)
+        by_loop = n_features is None  # which knows no other number of features
+        scores = score_patches(rows, Z, ours, rule) if by_loop else None
         if scores is None:
             return _score_by_arrays(rows, Z, ours, settings)
         left = np.flatnonzero(~np.isfinite(scores))
@@ -141,7 +151,7 @@ def _score_by_arrays(
         warn_identical=False,  # normal within a class; the ridge is their shape
         **settings,
     )
-    return student_score(queries, patches, near.shape[1])
+    return student_score(queries, patches, near.shape[1], settings["n_features"])
 
 
 class PatchScores:
@@ -163,6 +173,8 @@ class PatchScores:
         Whether the training rows have been scored before. `left_out` is then empty.
     backend : Backend
         Where training rows are searched and scored. Nothing stays there.
+    n_features : int or None
+        m, where rows are given in fewer coordinates, of which there are K or more.
     n_jobs : int or None
         Number of threads.
     """
@@ -180,6 +192,7 @@ class PatchScores:
         algorithm: Any = "auto",
         scored: bool = False,
         backend: Backend = NUMPY,
+        n_features: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self._Z, self._n_neighbors = Z, n_neighbors
@@ -188,7 +201,8 @@ class PatchScores:
         self._rule: dict[str, Any] = {
             "shrinkage": shrinkage,
             "ridge": ridge,
-            "variance": mean_variance(Z),
+            "variance": variance_over(Z, n_features),
+            "n_features": n_features,
             "n_jobs": n_jobs,
         }
         self.left_out = np.empty((0, codes.size, self._n_classes))

@@ -70,7 +70,7 @@ class PosteriorModel:
     ----------
     settings : Settings
         Which scores.
-    X : array (n, m)
+    X : array or csr_array (n, m)
         Labelled rows.
     codes : int array (n,)
         Their classes, 0, 1, ..., C - 1.

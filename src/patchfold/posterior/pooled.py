@@ -14,7 +14,7 @@ import numpy as np
 from ..backends.blas import one_blas_thread
 from ..backends.threads import map_blocks
 from ..patches.covariance import isotropic_noise
-from ..patches.fitting import mean_variance
+from .rows import variance_over
 
 SHRINKAGE = 0.1
 """γ: less than that of a patch, as the covariance is estimated from all rows."""
@@ -35,6 +35,8 @@ class PooledScores:
         Number of threads.
     row_weights : array (n,) or None
         What each row counts in means and covariances.
+    n_features : int or None
+        m, where rows are given in fewer coordinates.
     """
 
     names: tuple[str, ...] = ("pooled",)
@@ -47,8 +49,11 @@ class PooledScores:
         ridge: float,
         n_jobs: int | None = None,
         row_weights: np.ndarray | None = None,
+        n_features: int | None = None,
     ) -> None:
-        self._ridge, self._variance, self._n_jobs = ridge, mean_variance(Z), n_jobs
+        self._ridge, self._n_jobs = ridge, n_jobs
+        self._variance = variance_over(Z, n_features)
+        self._n_features = n_features or Z.shape[1]
         weights = np.ones(codes.size) if row_weights is None else row_weights
         members = np.eye(int(codes.max()) + 1)[codes] * weights[:, None]
         counts = members.sum(axis=0)
@@ -85,8 +90,8 @@ class PooledScores:
         return flat.reshape(*gap.shape[:2], -1)
 
     def _noise(self, trace: np.ndarray) -> np.ndarray:
-        m = self._means.shape[1]
-        return isotropic_noise(trace, m, SHRINKAGE, self._ridge, self._variance)
+        rule = SHRINKAGE, self._ridge, self._variance
+        return isotropic_noise(trace, self._n_features, *rule)
 
     def _score(self, Z: np.ndarray) -> np.ndarray:
         noise = self._noise(np.array([self._scatter.sum() / self._divisor]))

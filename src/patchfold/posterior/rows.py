@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import eigh
 
+from ..neighbors.sparse_metric import row_keys
+from ..patches.fitting import mean_variance
 from ..solvers.spectral import fix_signs
 
 
@@ -44,6 +49,22 @@ def spread_rows(Z: np.ndarray, count: int) -> np.ndarray:
     if (np.diff(along[order]) == 0).any():
         order = np.lexsort((*Z.T, along))
     return np.sort(order[np.linspace(0, n - 1, count).round().astype(int)])
+
+
+def variance_over(Z: np.ndarray, n_features: int | None) -> float:
+    """Return the mean over `n_features` columns of the variance of rows.
+
+    The rows may be given in other coordinates, at the same distances; None if not.
+
+    Examples
+    --------
+    >>> variance_over(np.array([[1.0, 0.0], [3.0, 0.0]]), 8)
+    0.125
+    """
+    variance = mean_variance(Z)
+    if n_features is None or not np.ptp(Z, axis=0).any():
+        return variance
+    return variance * Z.shape[1] / n_features
 
 
 class RowIndex:
@@ -91,6 +112,50 @@ class RowIndex:
         count = np.bincount(self._group)
         sums = [np.bincount(self._group, column) for column in values.T]
         return np.column_stack(sums) / count[:, None]
+
+
+class SparseRowIndex(RowIndex):
+    """The same for sparse rows, without stored zeros.
+
+    Parameters
+    ----------
+    X : csr_array (n, m)
+        Training rows.
+
+    Examples
+    --------
+    >>> index = SparseRowIndex(sp.csr_array([[1.0, 2.0], [0.0, 0.0], [1.0, 2.0]]))
+    >>> index.find(sp.csr_array([[0.0, 0.0], [7.0, 7.0], [1.0, 2.0]])).tolist()
+    [0, -1, 1]
+    """
+
+    def __init__(self, X: sp.csr_array) -> None:
+        self._X = X
+        self._keys, self._first, group = np.unique(
+            row_keys(X), return_index=True, return_inverse=True
+        )
+        self._group = group.ravel()
+
+    def find(self, X: sp.csr_array) -> np.ndarray:
+        """Return the group of identical training rows each row is in, or -1."""
+        wanted = row_keys(X)
+        place = np.minimum(np.searchsorted(self._keys, wanted), self._keys.size - 1)
+        group = np.where(self._keys[place] == wanted, place, -1)
+        rows = np.flatnonzero(group >= 0)
+        gaps = sp.csr_array(X[rows] - self._X[self._first[group[rows]]])
+        gaps.eliminate_zeros()
+        group[rows[np.diff(gaps.indptr) > 0]] = -1
+        return group
+
+    @property
+    def values(self) -> sp.csr_array:
+        """All training rows, (n, m)."""
+        return self._X
+
+
+def index_rows(X: Any) -> RowIndex:
+    """Return what recognises training rows, sparse or not."""
+    return SparseRowIndex(X) if sp.issparse(X) else RowIndex(X)
 
 
 def _plain(X: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..backends.backend import NUMPY, Backend
 from ..backends.threads import begin_stage, map_blocks
@@ -22,6 +23,8 @@ from .local import PatchScores
 from .marginal import MarginalScores
 from .pooled import PooledScores
 from .rows import spread_rows
+from .sparse_marginal import SparseMarginalScores
+from .sparse_views import fit_sparse_views, sparse_relief
 from .views import fit_views, relief_weights
 from .whole import ClassPatchScores
 
@@ -89,18 +92,20 @@ def fit_part(
     weights: np.ndarray | None = None,
     gaps: bool = False,
     row_weights: np.ndarray | None = None,
+    n_features: int | None = None,
 ) -> Part:
     """Fit one of `SCORES` to labelled rows; what is known already is not computed.
 
     With `gaps`, it takes rows that have some. `row_weights` (n,) have no place in the
-    shape of a patch.
+    shape of a patch. Sparse rows come in fewer coordinates than `n_features`; the
+    marginal score takes them as they are.
     """
-    rule = {"shrinkage": settings.shrinkage, "ridge": settings.ridge}
+    rule: dict[str, Any] = {"shrinkage": settings.shrinkage, "ridge": settings.ridge}
     n_jobs = settings.n_jobs
+    count, algorithm = settings.n_neighbors, settings.algorithm
     if name == "patch" and gaps:
-        k = settings.n_neighbors
         return PatchGapScores(
-            Z, codes, n_neighbors=k, scored=scored, n_jobs=n_jobs, **rule
+            Z, codes, n_neighbors=count, scored=scored, n_jobs=n_jobs, **rule
         )
     if name == "pooled" and gaps:
         return PooledGapScores(
@@ -115,20 +120,19 @@ def fit_part(
         return PatchScores(
             Z,
             codes,
-            n_neighbors=settings.n_neighbors,
-            algorithm=settings.algorithm,
+            n_neighbors=count,
+            algorithm=algorithm,
             scored=scored,
             backend=settings.backend,
+            n_features=n_features,
             n_jobs=n_jobs,
             **rule,
         )
     if name == "class":
-        return ClassPatchScores(Z, codes, **rule)
+        return ClassPatchScores(Z, codes, n_features=n_features, **rule)
     if name == "pooled":
-        ridge = settings.ridge
-        return PooledScores(
-            Z, codes, ridge=ridge, n_jobs=n_jobs, row_weights=row_weights
-        )
+        given: dict[str, Any] = {"row_weights": row_weights, "n_features": n_features}
+        return PooledScores(Z, codes, ridge=settings.ridge, n_jobs=n_jobs, **given)
     if name == "kernel":
         return KernelScores(
             Z,
@@ -138,6 +142,8 @@ def fit_part(
             weights=weights,
             row_weights=row_weights,
         )
+    if sp.issparse(Z):
+        return SparseMarginalScores(Z, codes, scored=scored, row_weights=row_weights)
     return MarginalScores(Z, codes, n_jobs=n_jobs, row_weights=row_weights)
 
 
@@ -148,8 +154,8 @@ class ClassScores:
     ----------
     settings : Settings
         Which scores.
-    X : array (n, m)
-        Labelled rows.
+    X : array or csr_array (n, m)
+        Labelled rows; sparse ones without gaps and stored zeros.
     codes : int array (n,)
         Their classes, 0, 1, ..., C - 1.
     scored : Scored or None
@@ -184,7 +190,9 @@ class ClassScores:
             refuse_gaps(settings)
         self.n_classes = counts.size
         self.known = counts - np.eye(counts.size, dtype=int)[codes] > 0
-        self._views = fit_views(settings.views, X, codes, n_jobs=settings.n_jobs)
+        self._used = np.unique(X.indices) if sp.issparse(X) else None
+        n_features = X.shape[1] if sp.issparse(X) else None
+        self._views = self._fit_views()
         self._parts: dict[str, dict[str, Part]] = {}
         in_views = [name for name in settings.scores if name != "marginal"]
         wanted = {view: in_views for view in self._views}
@@ -205,6 +213,7 @@ class ClassScores:
                     weights=None if scored is None else scored.kernels.get(view_name),
                     gaps=self._has_gaps,
                     row_weights=row_weights,
+                    n_features=n_features,
                 )
         self.names = tuple(
             f"{view}: {name}"
@@ -220,6 +229,19 @@ class ClassScores:
         self.left_out[:, ~self.known] = np.nan
         for part in every:  # they are kept once
             part.left_out = part.left_out[:0]
+
+    def _fit_views(self) -> dict[str, Any]:
+        settings, codes = self._settings, self._codes
+        if self._used is None:
+            return fit_views(settings.views, self._X, codes, n_jobs=settings.n_jobs)
+        return fit_sparse_views(
+            settings.views,
+            self._X[:, self._used],
+            codes,
+            n_features=self._X.shape[1],
+            width=min(settings.n_neighbors, codes.size),
+            n_jobs=settings.n_jobs,
+        )
 
     @property
     def scored(self) -> Scored:
@@ -242,7 +264,9 @@ class ClassScores:
 
         Patches are what takes time; the other parts know only NumPy.
         """
-        scores, gaps = [], np.isnan(X).any(axis=1)
+        scores, gaps = [], np.zeros(X.shape[0], dtype=bool)
+        if not sp.issparse(X):
+            gaps = np.isnan(X).any(axis=1)
         if gaps.any():
             refuse_gaps(self._settings)
         for view, parts in self._parts.items():
@@ -277,12 +301,12 @@ class ClassScores:
             )
         return self._twins[view, name]
 
-    def patches(self, x: np.ndarray, own: int | None) -> dict[str, list[np.ndarray]]:
+    def patches(self, x: Any, own: int | None) -> dict[str, list[np.ndarray]]:
         """Return, for one row, its patch of every class in every view.
 
         Parameters
         ----------
-        x : array (m,)
+        x : array (1, m)
             The row.
         own : int or None
             The training row that it is, and that is in none of its patches.
@@ -296,7 +320,7 @@ class ClassScores:
         for view, parts in self._parts.items():
             part = parts.get("patch")
             if isinstance(part, PatchScores | PatchGapScores):
-                z = self._apply(view, x[None])[0]
+                z = self._apply(view, x)[0]
                 found[view] = [
                     part.patch_rows(z, c, own) for c in range(self.n_classes)
                 ]
@@ -309,6 +333,15 @@ class ClassScores:
                 "X has gaps (NaN), and Relief weighs columns by differences of whole "
                 "rows: fill the gaps."
             )
+        if self._used is not None:
+            weights = np.zeros(self._X.shape[1])
+            weights[self._used] = sparse_relief(
+                self._X[:, self._used],
+                self._codes,
+                weights.size,
+                n_jobs=self._settings.n_jobs,
+            )
+            return weights
         plain = fit_views(("zscore",), self._X, self._codes)["zscore"]
         return relief_weights(
             plain.apply(self._X), self._codes, n_jobs=self._settings.n_jobs
@@ -319,10 +352,18 @@ class ClassScores:
         Z = self._apply(next(iter(self._views)), self._X)
         return spread_rows(np.nan_to_num(Z), count)
 
-    def _apply(self, view: str, X: np.ndarray) -> np.ndarray:
+    def _apply(self, view: str, X: Any) -> Any:
+        """Return rows as a view sees them; the training rows must be `_X` itself."""
+        if self._used is None:
+            width = X.shape[1]
+        elif view != MARGINAL_VIEW and X is self._X:
+            return self._views[view].samples
+        else:
+            X = X[:, self._used]
+            width = 0 if view == MARGINAL_VIEW else self._views[view].width
         if view == MARGINAL_VIEW:
             return X
-        Z, seen = np.empty(X.shape), self._views[view]
+        Z, seen = np.empty((X.shape[0], width)), self._views[view]
 
         def apply(rows: slice) -> None:
             Z[rows] = seen.apply(X[rows])

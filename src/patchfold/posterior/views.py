@@ -197,7 +197,11 @@ def _rank_column(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     distinct, first = np.unique(column, return_index=True)
     quantile = ndtri((rankdata(column) - 0.5) / column.size)
     deviation = quantile.std() if distinct.size > 1 else np.inf
-    image = (quantile[first] - quantile.mean()) / deviation
+    return thin_out(distinct, (quantile[first] - quantile.mean()) / deviation)
+
+
+def thin_out(distinct: np.ndarray, image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return values, ascending, and their images; of very many some stand for all."""
     if distinct.size > 2 * KNOTS:
         by_rank = np.linspace(0, distinct.size - 1, KNOTS).round().astype(int)
         by_image = np.searchsorted(image, np.linspace(image[0], image[-1], KNOTS))
@@ -208,19 +212,36 @@ def _rank_column(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _whitened(plain: AffineView, Z: np.ndarray, codes: np.ndarray) -> AffineView:
     """Multiply with the inverse root of (1 - γ)S_W + γ (tr S_W / m) I."""
+    base, basis, gains = whitening(Z, codes, int((plain.scale > 0).sum()))
+    return AffineView(plain.center, plain.scale * base, basis, gains)
+
+
+def whitening(
+    Z: np.ndarray, codes: np.ndarray, varying: int
+) -> tuple[float, np.ndarray | None, np.ndarray | None]:
+    """Return factor, basis and gains of an `AffineView` that whitens rows.
+
+    Parameters
+    ----------
+    Z : array (n, m)
+        Rows.
+    codes : int array (n,)
+        Their classes.
+    varying : int
+        Number of columns that vary.
+    """
     counts = np.bincount(codes)
     indicator = np.eye(counts.size)[codes]
     means = (indicator.T @ Z) / counts[:, None]
     residual = Z - means[codes]
     _, singular, Vt = np.linalg.svd(residual, full_matrices=False)
     variances = singular**2 / max(1, codes.size - counts.size)
-    m = int((plain.scale > 0).sum())
-    floor = WITHIN_SHRINKAGE * variances.sum() / max(1, m)
+    floor = WITHIN_SHRINKAGE * variances.sum() / max(1, varying)
     if floor <= 0:  # no row differs from the mean of its class
-        return plain
+        return 1.0, None, None
     base = floor**-0.5
     roots = ((1 - WITHIN_SHRINKAGE) * variances + floor) ** -0.5
-    return AffineView(plain.center, plain.scale * base, Vt.T, roots / base - 1)
+    return float(base), Vt.T, roots / base - 1
 
 
 def relief_weights(
@@ -257,8 +278,16 @@ def relief_weights(
             for rows, near in search.training_neighbors(c, RELIEF_NEIGHBORS):
                 gap = np.abs(Z[rows][:, None, :] - Z[near]).mean(axis=1)
                 margin += weight[rows] @ gap
-        positive = np.maximum(margin, 0)
-        if not positive.any():
+        found = weights_of_margins(margin, Z.shape[1])
+        if found is None:
             return np.ones(Z.shape[1])
-        weights = np.sqrt(positive / positive.mean())
+        weights = found
     return weights
+
+
+def weights_of_margins(margin: np.ndarray, n_features: int) -> np.ndarray | None:
+    """Return weights whose squares have mean 1 over all columns; None if all are 0."""
+    positive = np.maximum(margin, 0)
+    if not positive.any():
+        return None
+    return np.sqrt(positive / (positive.sum() / n_features))

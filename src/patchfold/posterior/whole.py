@@ -8,11 +8,12 @@ of T serves all rows: the rest is a rank-one change, and costs O(m) a row.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..patches.covariance import isotropic_noise
-from ..patches.fitting import mean_variance
+from .rows import variance_over
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,10 @@ class ClassPatch:
         shrinkage: float,
         ridge: float,
         variance: float,
+        n_features: int,
     ) -> np.ndarray:
         """Return the Student score of `local`; `members` are left out one by one."""
-        n, m = self.n_points, queries.shape[1]
+        n, m = self.n_points, n_features
         gap = queries - self.mean
         along = (gap @ self.basis) ** 2
         squared = np.einsum("ij,ij->i", gap, gap)
@@ -91,18 +93,27 @@ class ClassPatchScores:
         Their classes, 0, 1, ..., C - 1.
     shrinkage, ridge : float
         γ and ρ of the covariance rule.
+    n_features : int or None
+        m, where rows are given in fewer coordinates.
     """
 
     names: tuple[str, ...] = ("class", "class mean")
 
     def __init__(
-        self, Z: np.ndarray, codes: np.ndarray, *, shrinkage: float, ridge: float
+        self,
+        Z: np.ndarray,
+        codes: np.ndarray,
+        *,
+        shrinkage: float,
+        ridge: float,
+        n_features: int | None = None,
     ) -> None:
         n_classes = int(codes.max()) + 1
-        self._rule = {
+        self._rule: dict[str, Any] = {
             "shrinkage": shrinkage,
             "ridge": ridge,
-            "variance": mean_variance(Z),
+            "variance": variance_over(Z, n_features),
+            "n_features": n_features or Z.shape[1],
         }
         self._classes = [ClassPatch.fit(Z[codes == c]) for c in range(n_classes)]
         self.left_out = self.of(Z)

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from ...backends.backend import NUMPY, Backend
 from ...graph.labels import UNLABELLED
+from ...patches.fitting import is_wide
 from ...posterior.kernel_ridge import PENALTIES
 from ...posterior.model import PosteriorModel, Solution
-from ...posterior.rows import RowIndex
+from ...posterior.rows import index_rows
 from ...posterior.scores import Scored, Settings
 from ...posterior.stack import Stack
 from ...posterior.views import VIEWS
@@ -34,18 +36,34 @@ from .rules import (
     Words,
     check_finite,
 )
+from .sparse_rules import Samples
 from .table_encoder import Encoder, check_columns
 
 
 @dataclass(frozen=True)
 class Gappy(Numbers):
-    """Floats in double precision; NaN is a gap, and no infinity is there."""
+    """Floats in double precision; NaN is a gap, and no infinity is there.
 
-    def unpack(self, name: str, value: Any, sizes: Sizes) -> np.ndarray:
-        """Check the array."""
+    Sparse samples have no gaps.
+    """
+
+    def pack(self, value: Any) -> Any:
+        """Return the array, or the parts of a sparse one in a dict."""
+        return Samples().pack(value) if sp.issparse(value) else super().pack(value)
+
+    def unpack(self, name: str, value: Any, sizes: Sizes) -> Any:
+        """Check the samples."""
+        if isinstance(value, dict):
+            return self._unpack_sparse(name, value, sizes)
         array = Numbers(self.shape, any_value=True).unpack(name, value, sizes)
         check_finite(name, np.where(np.isnan(array), 0.0, array))
         return array
+
+    def _unpack_sparse(self, name: str, value: Any, sizes: Sizes) -> Any:
+        samples = Samples().unpack(name, value, sizes)
+        if not is_wide(*samples.shape):
+            raise FittedError(f"{name} must be dense, as its features are few")
+        return samples
 
 
 class StoredPosterior(StoredModel):
@@ -103,7 +121,9 @@ class StoredPosterior(StoredModel):
         samples = state["_rows"].values
         codes = np.full(samples.shape[0], UNLABELLED)
         labelled = state["_labelled"]
-        samples[labelled], codes[labelled] = model.scores.rows
+        rows, codes[labelled] = model.scores.rows
+        if not sp.issparse(samples):
+            samples[labelled] = rows  # with their zeros as they were
         scored = model.scores.scored
         kernels = {f"_kernel_{view}": part for view, part in scored.kernels.items()}
         if model.scores.row_weights is not None:
@@ -148,7 +168,7 @@ class StoredPosterior(StoredModel):
             (Scored(left_out, kernels), solution),
             stored.pop("_weights", None),
         )
-        self._rows = RowIndex(X)
+        self._rows = index_rows(X)
         self.anchors_ = solution.anchors
         self.score_names_ = self._model.scores.names
         self.score_weights_ = solution.stack.weights
