@@ -76,6 +76,7 @@ def main():
     run("CauchyMap, cosine", lambda: pf.CauchyMap(metric="cosine"), X, topic)
     points = {"dissimilarity": "euclidean"}
     run("PatchIsomap", lambda: pf.PatchIsomap(**points), X, topic)
+    run("PatchEigenmaps", lambda: pf.PatchEigenmaps(**points), X, topic)
     if not toy:
         import umap
 

@@ -61,10 +61,10 @@ class Descent:
 
     def _built(self, X: Any) -> Any:
         if self._index is None:
-            import numba
+            from numba.core.config import NUMBA_NUM_THREADS as MOST
             from pynndescent import NNDescent
 
-            threads = min(count_threads(self._n_jobs), numba.config.NUMBA_NUM_THREADS)
+            threads = min(count_threads(self._n_jobs), MOST)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of what it compiles
                 self._index = NNDescent(

@@ -316,6 +316,7 @@ def open_metric_search(
         index = choose_search(algorithm, samples, n_neighbors, n_jobs=n_jobs)
         cells_for = n_neighbors if isinstance(index, Cells) else None
     elif n_neighbors is not None and algorithm == "approximate":
+        assert not isinstance(metric, ChangedRows)
         params = getattr(metric, "params", {})
         index = Descent(metric.name, params, n_neighbors, n_jobs)
         if X.shape[0] <= max(FEW_SAMPLES, 4 * n_neighbors):

@@ -86,8 +86,10 @@ def order_classes(X: Any, codes: np.ndarray) -> np.ndarray:
     """
     counts = np.bincount(codes)
     if sp.issparse(X):
-        X = X[:, np.unique(X.indices)]  # where all are 0, classes are equal
-        share = sp.csr_array(X / abs(X).max(axis=0).toarray())
+        # Where all are 0, classes are equal.
+        X = X[:, np.unique(np.append(X.indices, 0))]
+        largest = abs(X).max(axis=0).toarray().ravel()
+        share = sp.csr_array(X.multiply(1 / np.where(largest > 0, largest, 1.0)))
     else:
         X = np.where(np.isnan(X), 0.0, X)  # only to have an order
         largest = np.abs(X).max(axis=0)

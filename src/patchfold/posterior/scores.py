@@ -176,7 +176,7 @@ class ClassScores:
     def __init__(
         self,
         settings: Settings,
-        X: np.ndarray,
+        X: Any,
         codes: np.ndarray,
         scored: Scored | None = None,
         row_weights: np.ndarray | None = None,
@@ -190,7 +190,9 @@ class ClassScores:
             refuse_gaps(settings)
         self.n_classes = counts.size
         self.known = counts - np.eye(counts.size, dtype=int)[codes] > 0
-        self._used = np.unique(X.indices) if sp.issparse(X) else None
+        # Columns with entries, and one in any case.
+        used = np.unique(np.append(X.indices, 0)) if sp.issparse(X) else None
+        self._used = used
         n_features = X.shape[1] if sp.issparse(X) else None
         self._views = self._fit_views()
         self._parts: dict[str, dict[str, Part]] = {}

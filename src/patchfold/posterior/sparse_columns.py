@@ -41,7 +41,7 @@ def share_sparse(
         Rows that it is compared with, one for each order, in turn.
     """
     m = row.shape[1]
-    base, effects = [], 0.0
+    base, effects = [], np.zeros((m, 1))
     for k, order in enumerate(draw_orders(m)):
         start = k % background.shape[0]
         other = background[start : start + 1]
@@ -65,7 +65,7 @@ def share_sparse(
         effect[walk] = np.diff(scores, axis=0)
         effects = effects + effect / N_ORDERS
         base.append(scores[0])
-    return np.asarray(effects), np.mean(base, axis=0)
+    return effects, np.mean(base, axis=0)
 
 
 def sparse_medians(X: sp.csr_array) -> np.ndarray:

@@ -162,7 +162,7 @@ def _in_space(view: AffineView | RankView, X: sp.csr_array, width: int) -> Spars
 def _zscore(X: sp.csr_array) -> AffineView:
     """Do as `views._zscore`; entries that are not stored are 0."""
     (n, m), column = X.shape, X.indices
-    largest = abs(X).max(axis=0).toarray()
+    largest = abs(X).max(axis=0).toarray().ravel()
     power = np.frexp(largest)[1]
     scaled = np.ldexp(X.data, -power[column])
     counts = np.bincount(column, minlength=m)

@@ -52,10 +52,10 @@ class ClassPatch:
         shrinkage: float,
         ridge: float,
         variance: float,
-        n_features: int,
+        n_features: int | None = None,
     ) -> np.ndarray:
         """Return the Student score of `local`; `members` are left out one by one."""
-        n, m = self.n_points, n_features
+        n, m = self.n_points, n_features or queries.shape[1]
         gap = queries - self.mean
         along = (gap @ self.basis) ** 2
         squared = np.einsum("ij,ij->i", gap, gap)
@@ -113,7 +113,7 @@ class ClassPatchScores:
             "shrinkage": shrinkage,
             "ridge": ridge,
             "variance": variance_over(Z, n_features),
-            "n_features": n_features or Z.shape[1],
+            "n_features": n_features,
         }
         self._classes = [ClassPatch.fit(Z[codes == c]) for c in range(n_classes)]
         self.left_out = self.of(Z)

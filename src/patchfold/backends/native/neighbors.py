@@ -329,8 +329,8 @@ def nearest_first(
     if n_neighbors > n_places:
         raise IndexError(f"{n_neighbors} of {n_places} keys in a row")
     if not compiled:
-        places = (keys[:, :n_neighbors] & np.uint64((1 << bits) - 1)).view(np.int64)
-        return places, np.take_along_axis(squared, places, axis=1)
+        order = (keys[:, :n_neighbors] & np.uint64((1 << bits) - 1)).view(np.int64)
+        return order, np.take_along_axis(squared, order, axis=1)
     places = np.empty((keys.shape[0], n_neighbors), np.int64)
     found = np.empty(places.shape)
     loops().read_keys(keys, squared, places, found, bits)
