@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from ...backends.files import write_bytes
 
 Maker = Callable[[int, int, np.random.Generator], Any]
 
@@ -107,9 +110,11 @@ def float32(n: int, m: int, rng: np.random.Generator) -> np.ndarray:
 
 def memory_mapped(n: int, m: int, rng: np.random.Generator) -> np.ndarray:
     """Return normal data in a file that is read where it lies."""
+    buffer = io.BytesIO()
+    np.save(buffer, normal(n, m, rng))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.npy"
-        np.save(path, normal(n, m, rng))
+        write_bytes(path, buffer.getvalue())
         return np.load(path, mmap_mode="r")  # lives on after its name is gone
 
 
