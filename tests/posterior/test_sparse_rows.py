@@ -43,16 +43,16 @@ def both(samples=X, classes=y, weights=None, **settings):
 def test_sparse_is_dense(view, weighted):
     weights = np.random.default_rng(5).random(y.size) + 0.5 if weighted else None
     sparse, dense = both(views=(view,), scores=EVERY, weights=weights)
-    # Weights of columns by Relief differ in the eighth digit: roots of small numbers.
-    same = {"rtol": 0, "atol": 1e-5 if view == "relevance" else 1e-9}
     ours, theirs = sparse._model.scores.left_out, dense._model.scores.left_out
-    np.testing.assert_allclose(ours, theirs, rtol=same["atol"], atol=same["atol"])
-    np.testing.assert_allclose(sparse.posterior_, dense.posterior_, **same)
-    np.testing.assert_allclose(sparse.embedding_, dense.embedding_, **same)
-    ours, theirs = sparse.predict_proba(NEW), dense.predict_proba(NEW.toarray())
-    np.testing.assert_allclose(ours, theirs, **same)
-    ours, theirs = sparse.transform(NEW), dense.transform(NEW.toarray())
-    np.testing.assert_allclose(ours, theirs, **same)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(sparse.posterior_, dense.posterior_, atol=1e-9)
+    np.testing.assert_allclose(sparse.embedding_, dense.embedding_, atol=1e-9)
+    np.testing.assert_allclose(
+        sparse.predict_proba(NEW), dense.predict_proba(NEW.toarray()), atol=1e-9
+    )
+    np.testing.assert_allclose(
+        sparse.transform(NEW), dense.transform(NEW.toarray()), atol=1e-9
+    )
     np.testing.assert_allclose(sparse.transform(X), sparse.embedding_, atol=1e-12)
 
 

@@ -48,6 +48,7 @@ class SparseMarginalScores:
         row, column, bins = self._entries(X)
         cell = (column * N_BINS + bins) * n_classes + codes[row]
         counts = np.bincount(cell, weights[row], m * N_BINS * n_classes)
+        counts = counts.astype(np.float64)  # without entries, they are integers
         self._counts = counts.reshape(m, N_BINS, n_classes)
         self._sizes = np.bincount(codes, weights, n_classes)
         there = np.arange(m), self._zeros

@@ -81,7 +81,8 @@ def map_entries(view: AffineView | RankView, X: sp.csr_array) -> sp.csr_array:
     if isinstance(view, AffineView):
         ours = AffineView(view.center[X.indices], view.scale[X.indices])
         data = ours.apply(X.data) - ours.apply(np.zeros_like(X.data))
-        mapped = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
+        parts = data, X.indices, X.indptr
+        mapped = sp.csr_array(parts, shape=X.shape, copy=True)  # X stays as it is
     else:
         turned = sp.csc_array(X)
         data, ends = np.empty_like(turned.data), turned.indptr
