@@ -331,7 +331,7 @@ def nearest_first(
     if not compiled:
         order = (keys[:, :n_neighbors] & np.uint64((1 << bits) - 1)).view(np.int64)
         return order, np.take_along_axis(squared, order, axis=1)
-    places = np.empty((keys.shape[0], n_neighbors), np.int64)
+    places = np.empty((squared.shape[0], n_neighbors), np.int64)
     found = np.empty(places.shape)
     loops().read_keys(keys, squared, places, found, bits)
     return places, found
