@@ -41,7 +41,7 @@ def share_sparse(
         Rows that it is compared with, one for each order, in turn.
     """
     m = row.shape[1]
-    base, effects = [], np.zeros((m, 1))
+    walks, mixed = [], []
     for k, order in enumerate(draw_orders(m)):
         start = k % background.shape[0]
         other = background[start : start + 1]
@@ -49,23 +49,34 @@ def share_sparse(
         differ = sp.csr_array(row - other)
         differ.eliminate_zeros()
         walk = differ.indices[np.argsort(place[differ.indices])]
-        steps = np.tril(np.ones((walk.size + 1, walk.size)), -1)
-        ours, theirs = row[:, walk].toarray(), other[:, walk].toarray()
-        # Columns in which both are equal, which no step changes; then the others.
-        outside = other.copy()
-        outside.data[np.isin(outside.indices, walk)] = 0
-        inside = sp.csr_array(np.where(steps > 0, ours, theirs))
-        parts = inside.data, walk[inside.indices], inside.indptr
-        inside = sp.csr_array(parts, shape=(walk.size + 1, m))
-        rest = sp.vstack([outside] * (walk.size + 1), format="csr")
-        mixed = sp.csr_array(inside + rest)
-        mixed.eliminate_zeros()
-        scores = score(mixed)
-        effect = np.zeros((m, scores.shape[1]))
-        effect[walk] = np.diff(scores, axis=0)
-        effects = effects + effect / N_ORDERS
-        base.append(scores[0])
+        walks.append(walk)
+        mixed.append(_mix(row, other, walk))
+    scores = score(sp.csr_array(sp.vstack(mixed)))
+    effects = np.zeros((m, scores.shape[1]))
+    base, done = [], 0
+    for walk in walks:
+        steps = scores[done : done + walk.size + 1]
+        effects[walk] += np.diff(steps, axis=0) / N_ORDERS
+        base.append(steps[0])
+        done += walk.size + 1
     return effects, np.mean(base, axis=0)
+
+
+def _mix(row: sp.csr_array, other: sp.csr_array, walk: np.ndarray) -> sp.csr_array:
+    """Return `other` with none, one, ... and all columns of a walk from `row`."""
+    m = row.shape[1]
+    steps = np.tril(np.ones((walk.size + 1, walk.size)), -1)
+    ours, theirs = row[:, walk].toarray(), other[:, walk].toarray()
+    # Columns in which both are equal, which no step changes; then the others.
+    outside = other.copy()
+    outside.data[np.isin(outside.indices, walk)] = 0
+    inside = sp.csr_array(np.where(steps > 0, ours, theirs))
+    parts = inside.data, walk[inside.indices], inside.indptr
+    inside = sp.csr_array(parts, shape=(walk.size + 1, m))
+    rest = sp.vstack([outside] * (walk.size + 1), format="csr")
+    mixed = sp.csr_array(inside + rest)
+    mixed.eliminate_zeros()
+    return mixed
 
 
 def sparse_medians(X: sp.csr_array) -> np.ndarray:
