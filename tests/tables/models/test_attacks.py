@@ -690,7 +690,8 @@ def outcomes(tmp_path_factory):
 def test_a_file_made_to_do_harm_ends_well(outcomes, name):
     outcome = outcomes[name]
     assert re.match(ATTACKS[name][2], outcome), outcome
-    assert float(re.search(r"\[([\d.]+) s\]$", outcome)[1]) < 10
+    # No hang; a busy machine takes several times what an idle one does.
+    assert float(re.search(r"\[([\d.]+) s\]$", outcome)[1]) < 60
 
 
 def test_a_file_that_is_left_as_it_is_loads(tmp_path):
