@@ -19,6 +19,13 @@ FEW_SAMPLES = 1_000
 SPARE = 2
 """Candidates beyond the neighbours asked for: one is the sample itself."""
 
+QUERY_CANDIDATES = 2
+"""Candidates of a new sample, in multiples of those of a training sample."""
+
+QUERY_EPSILON = 0.3
+"""How far a new sample's search goes on. With PyNNDescent's own .1 and no more candidates
+its recall is .73 to .96 on 1,300 samples in clumps, with these settings at least .93."""
+
 NEEDED = (
     "neighbors_algorithm='approximate' with this metric, or a sparse X, needs "
     'PyNNDescent: pip install "patchfold[neighbors]". "exact" needs nothing.'
@@ -54,10 +61,11 @@ class Descent:
 
     def of_queries(self, queries: Any, X: Any) -> np.ndarray:
         """Return candidates (q, k) among X of new samples; -1 where one is missing."""
-        count = min(self._count, X.shape[0])
+        count = min(QUERY_CANDIDATES * self._count, X.shape[0])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return self._built(X).query(queries, k=count)[0].astype(np.int64)
+            found = self._built(X).query(queries, k=count, epsilon=QUERY_EPSILON)
+        return found[0].astype(np.int64)
 
     def _built(self, X: Any) -> Any:
         if self._index is None:
