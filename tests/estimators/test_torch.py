@@ -283,16 +283,17 @@ def test_embed_takes_a_device(tmp_path):
     def run(*arguments):
         return CliRunner().invoke(app, ["embed", "iris", "--json", *arguments])
 
-    plain, there, again = (tmp_path / f"{name}.csv" for name in "abc")
+    plain, there, again, back = (tmp_path / f"{name}.csv" for name in "abcd")
     model = str(tmp_path / "m.skops")
     assert run("--out", str(plain)).exit_code == 0
     told = run("--out", str(there), "--device", "cpu", "--model", model)
     assert told.exit_code == 0, told.output
     assert json.loads(told.output)["n_samples"] == 150
     assert run("--out", str(again), "--from", model, "--device", "cpu").exit_code == 0
-    tables = [pd.read_csv(path).iloc[:, -2:] for path in (plain, there, again)]
+    assert run("--out", str(back), "--from", model).exit_code == 0
+    tables = [pd.read_csv(path).iloc[:, -2:] for path in (plain, there, again, back)]
     np.testing.assert_allclose(tables[1], tables[0], atol=1e-8)
-    np.testing.assert_allclose(tables[2], tables[0], atol=1e-8)
+    np.testing.assert_allclose(tables[2], tables[3], atol=1e-8)
 
 
 def test_a_device_that_is_not_there_is_one_line(tmp_path):

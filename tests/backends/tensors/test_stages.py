@@ -175,12 +175,25 @@ def drawing(like):
     return lambda: torch.from_numpy(rng.uniform(-1, 1, like.shape[0]))
 
 
+@pytest.fixture(params=["plain", "by a polynomial"])
+def polynomial(request, monkeypatch):
+    """Search by products with the matrix alone, or go on in a polynomial of it."""
+    made, make = [], spectral._polynomial
+    if request.param == "by a polynomial":
+        monkeypatch.setattr(spectral, "PLAIN", 1)
+        monkeypatch.setattr(spectral, "LOOKS", 0)
+    monkeypatch.setattr(
+        spectral, "_polynomial", lambda *args: made.append(args) or make(*args)
+    )
+    yield
+    assert len(made) == (request.param == "by a polynomial")
+
+
 class TestEigenpairs:
     @pytest.mark.parametrize("n_components", [1, 2, 3, 5, 8, 15])
-    @pytest.mark.parametrize("plain", [2000, 1], ids=["plain", "by a polynomial"])
-    def test_equal_eigenvalues_are_all_found(self, monkeypatch, n_components, plain):
+    @pytest.mark.usefixtures("polynomial")
+    def test_equal_eigenvalues_are_all_found(self, n_components):
         """A torus has four of most; Lanczos from one vector finds one."""
-        monkeypatch.setattr(spectral, "PLAIN", plain)
         ring = sp.diags_array([1.0, 1, 1, 1], offsets=[1, -1, 25, -25], shape=(26, 26))
         torus = sp.csr_array(sp.kronsum(ring, ring, format="csr"))
         matrix, degrees = laplacian(tensors(torus))
@@ -192,11 +205,8 @@ class TestEigenpairs:
         np.testing.assert_allclose(values, expected[1 : n_components + 1], rtol=1e-7)
 
     @pytest.mark.parametrize("n_components", [1, 3, 12])
-    @pytest.mark.parametrize("plain", [2000, 1], ids=["plain", "by a polynomial"])
-    def test_bottom_eigenpairs_without_the_null_vector(
-        self, monkeypatch, n_components, plain
-    ):
-        monkeypatch.setattr(spectral, "PLAIN", plain)
+    @pytest.mark.usefixtures("polynomial")
+    def test_bottom_eigenpairs_without_the_null_vector(self, n_components):
         weights = weighted_graph()
         dense = laplacian(weights)[0].toarray()
         matrix, degrees = laplacian(tensors(weights))
@@ -239,11 +249,16 @@ class TestEigenpairs:
 
     def test_what_does_not_converge_is_solved_in_numpy(self, monkeypatch):
         weights = weighted_graph()
-        monkeypatch.setattr(spectral, "PLAIN", 1)
-        monkeypatch.setattr(spectral, "FILTERED", 1)
+        for bound in ("PLAIN", "LOOKS", "FILTERED"):
+            monkeypatch.setattr(spectral, bound, 1)
+        monkeypatch.setattr(spectral, "TOLERANCE", 1e-300)
         seed = np.random.RandomState(0)
         matrix, degrees = laplacian(tensors(weights))
         null = torch.ones_like(degrees)
+        refused = spectral.bottom_eigenpairs(
+            matrix, 2, null, "auto", None, None, np.random.RandomState(0)
+        )
+        assert refused is NotImplemented
         values, vectors = smallest_eigenpairs(matrix, 2, null, seed=seed)
         expected = np.linalg.eigvalsh(laplacian(weights)[0].toarray())[1:3]
         np.testing.assert_allclose(values, expected, rtol=1e-7)
