@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from patchfold.backends.native import eigenvectors, patches as native_patches
 from patchfold.backends.native import graph as native_graph
 from patchfold.backends.threads import map_blocks, wait_for
-from patchfold.backends.native.neighbors import group_samples, search_cells
+from patchfold.backends.native.cells import group_samples, search_cells
 
 rng = np.random.default_rng(0)
 

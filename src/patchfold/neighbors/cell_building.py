@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..backends.native.neighbors import group_samples
+from ..backends.native.cells import group_samples
 from ..backends.threads import map_blocks
 from .cell_neighbors import MORE_CELLS, search_rows
 from .cell_search import Cells

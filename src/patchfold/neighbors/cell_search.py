@@ -18,7 +18,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..backends.native.neighbors import GROUP, Groups, NearCells, search_cells
+from ..backends.native.cells import Groups, NearCells, search_cells
+from ..backends.native.neighbors import GROUP
 from ..backends.threads import map_blocks
 from .exact import ROUNDING
 from .kmeans import nearest_center

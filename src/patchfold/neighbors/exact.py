@@ -12,14 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..backends.native.cells import Groups, group_samples, search_cells
 from ..backends.native.loops import loops
-from ..backends.native.neighbors import (
-    Groups,
-    first_of_each_row,
-    group_samples,
-    search_cells,
-    squared_distances_to,
-)
+from ..backends.native.neighbors import first_of_each_row, squared_distances_to
 from ..backends.threads import map_blocks
 from ..records import Neighborhoods
 from .all_pairs import BEYOND_TIES, MANY, Finder, among_all, by_products

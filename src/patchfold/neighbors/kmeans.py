@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..backends.native.cells import group_samples, search_cells
 from ..backends.native.loops import is_compiled
-from ..backends.native.neighbors import group_samples, search_cells
 from ..backends.threads import map_blocks
 
 FEW_CENTERS = 256

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..backends.arrays import Array
 from ..backends.backend import NUMPY, Backend, backend_for
-from ..backends.native.class_patches import Members, lay_out, nearest_members
 from ..backends.native.loops import is_compiled
+from ..backends.native.neighbors import Members, lay_out, nearest_members
 from ..backends.threads import map_blocks
 from ..neighbors.choice import choose_search, find_neighbors, find_query_neighbors
 from .rows import spread_rows

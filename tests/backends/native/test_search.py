@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers.loops import needs_loops
 
-from patchfold.backends.native.neighbors import NearCells, group_samples, search_cells
+from patchfold.backends.native.cells import NearCells, group_samples, search_cells
 
 
 def cells_of(rng, n, m, n_cells):

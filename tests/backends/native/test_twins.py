@@ -21,6 +21,7 @@ from patchfold.backends.native import (
     neighbors,
     pulls,
 )
+from patchfold.backends.native.cells import group_samples, search_cells
 from patchfold.backends.native.neighbors import nearest_first
 from patchfold.dissimilarity.curvature import describe_directions
 from patchfold.dissimilarity.kl import describe_kl
@@ -94,8 +95,8 @@ def directions_of_factors():
 
 def cells():
     X, label = normal(N, 3), integers(4, N)
-    groups = neighbors.group_samples(X, label, normal(4, 3))
-    near, squared, beyond = neighbors.search_cells(groups, X, 2, 5)
+    groups = group_samples(X, label, normal(4, 3))
+    near, squared, beyond = search_cells(groups, X, 2, 5)
     return np.sort(near, axis=1), np.sort(squared, axis=1), beyond
 
 

@@ -8,9 +8,10 @@
 
 static const Loop *const LOOPS[] = {
     /* neighbors.c, search.c */
-    &squared_gaps, &all_squared_gaps, &keys_of_rows, &read_keys, &search_cells,
+    &squared_gaps, &all_squared_gaps, &keys_of_rows, &read_keys, &nearest_members,
+    &search_cells,
     /* patches.c, class_patches.c */
-    &moments_of_patches, &packed_products, &nearest_members, &score_patches,
+    &moments_of_patches, &packed_products, &score_patches,
     /* dissimilarity.c, directions.c */
     &invert_packed, &kl_of_pairs, &kl_of_factored_pairs, &principal_directions,
     &singular_rows,

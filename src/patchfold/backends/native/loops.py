@@ -1,9 +1,10 @@
 """The loops in C: their table, and what the wrappers of all stages share.
 
-`neighbors.py`, `patches.py`, `class_patches.py`, `graph.py`, `eigenvectors.py`,
-`field.py` and `pulls.py` call them. Every loop has a twin in NumPy or SciPy (`TWINS`),
-which runs where nothing is compiled. `tests/backends/native/test_twins.py` compares
-both, to rounding and but for the choice among ties. All loops release Python's lock.
+`neighbors.py`, `cells.py`, `patches.py`, `class_patches.py`, `graph.py`,
+`eigenvectors.py`, `field.py` and `pulls.py` call them. Every loop has a twin in NumPy
+or SciPy (`TWINS`), which runs where nothing is compiled.
+`tests/backends/native/test_twins.py` compares both, to rounding and but for the choice
+among ties. All loops release Python's lock.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ TWINS = {
     "all_squared_gaps": "backends.native.neighbors.all_squared_gaps",
     "keys_of_rows": "backends.native.neighbors.tie_keys",
     "read_keys": "backends.native.neighbors.nearest_first",
-    "search_cells": "backends.native.neighbors.search_cells",
+    "search_cells": "backends.native.cells.search_cells",
     "moments_of_patches": "patches.fitting.fit_patches",
     "nearest_members": "neighbors.exact.search_all",
     "score_patches": "posterior.local.local_score",
