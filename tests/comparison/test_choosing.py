@@ -1,5 +1,7 @@
 """What `compare` runs, and on which targets."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -119,6 +121,20 @@ class TestTargets:
         assert (codes[30:] == 0).mean() > 0.8
         shown = pf.compare(pd.DataFrame(X), methods=["pca"], groups=True).to_html()
         assert "no target" in shown
+
+    def test_rows_of_no_group_and_missing_cells_are_grey(self):
+        from patchfold.comparison.page.data import page_data
+
+        rng = np.random.default_rng(0)
+        X = np.vstack([rng.normal(k * 9, 0.3, size=(30, 2)) for k in range(2)])
+        X = np.vstack([X, rng.uniform(-30, 30, size=(12, 2))])
+        frame = pd.DataFrame(X).assign(hue=["red", None, "blue"] * 24)
+        found = pf.compare(frame, methods=["pca"], groups=True, impute="median")
+        groups, *columns = json.loads(page_data(found))["columns"]
+        assert groups["levels"][groups["grey"]] == "no group"
+        (hue,) = [column for column in columns if column["name"] == "hue"]
+        assert hue["levels"] == ["blue", "red", "missing"]
+        assert hue["grey"] == 2
 
     def test_without_a_target_no_column_is_empty(self):
         X = np.random.default_rng(0).normal(size=(60, 4))

@@ -31,7 +31,7 @@ def find_hidden(
     classes : array of int (n,) or None
         Class of every sample.
     why : str, default=""
-        Why a method would put each class on one spot.
+        Why the method would put many samples on few spots.
 
     Returns
     -------
@@ -60,9 +60,10 @@ def find_hidden(
         if counts[tight].sum() > CROWDED[0] * len(points):
             return "puts each class on one spot" + (f": {why}" if why else "")
     if len(points) >= ENOUGH and _is_crowded(place_samples(points)[0]):
+        why = why or "a few others take the room"
         return (
             f"puts {CROWDED[0]:.0%} of the samples on {CROWDED[1]:.0%} of the picture: "
-            "a few others take the room"
+            f"{why}"
         )
     return ""
 

@@ -17,6 +17,10 @@ SMALL_TABLE = 100
 """Below this many rows a comparison is hardly evidence."""
 
 
+NO_GROUP = "no group"
+"""The name of rows that are in no group."""
+
+
 def read_classes(target: pd.Series) -> tuple[np.ndarray, list[str]]:
     """Return the class of every row, and the names of the classes."""
     codes, names = encode_classes(target)
@@ -83,4 +87,4 @@ def find_groups(X: np.ndarray) -> tuple[np.ndarray, list[str]]:
     for place, group in enumerate(order):
         codes[found == group] = place
     names = [f"group {place + 1}" for place in range(len(order))]
-    return codes, names + (["no group"] if (codes == len(order)).any() else [])
+    return codes, names + ([NO_GROUP] if (codes == len(order)).any() else [])

@@ -204,7 +204,7 @@ def measure_picture(method: Method, problem: Problem, result: Result) -> Result:
         seconds=seconds,
         compile_seconds=compiling,
         curve=curve,
-        hides=find_hidden(embedding, classes, _why_one_spot(method)),
+        hides=find_hidden(embedding, classes, _why_crowded(method)),
     )
 
 
@@ -218,10 +218,18 @@ def _add_kept(result: Result, X: np.ndarray, embedding: np.ndarray) -> Result:
     )
 
 
-def _why_one_spot(method: Method) -> str:
-    if method.name == "posterior":
-        return "it draws class probabilities, and is sure of most rows"
-    return "it has seen the labels" if method.supervised else ""
+WHY_CROWDED = {
+    "posterior": "it draws class probabilities, and is sure of most rows",
+    "elap": "it draws rows that many edges join as one",
+    "eigenmaps": "it draws rows that many edges join as one",
+    "cauchy": "it pulls neighbours together, and nothing keeps them apart",
+}
+"""Why a method may put many rows on few spots."""
+
+
+def _why_crowded(method: Method) -> str:
+    seen = "it has seen the labels" if method.supervised else ""
+    return WHY_CROWDED.get(method.name, seen)
 
 
 def fit_transform(model: Any, X: np.ndarray, y: np.ndarray | None) -> np.ndarray:

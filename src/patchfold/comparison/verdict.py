@@ -28,7 +28,8 @@ class Verdict:
     Attributes
     ----------
     best : tuple of str
-        Names of the best method and of those that cannot be told from it.
+        Names of the best method and of those next to it that cannot be told from it. A
+        method below one that is surely behind is not among them.
     p_values : dict of str to float
         Of every other method: how likely such a difference from the best is by chance,
         corrected by Holm's rule.
@@ -62,9 +63,12 @@ def judge(findings: Findings) -> Verdict:
         return Verdict((), {}, ("No method could be scored here.",), ())
     best = scored[0]
     p_values = _p_values(scored)
-    tied = [r for r in scored if r is best or p_values.get(r.name, 0.0) >= ALPHA]
-    behind = [r for r in scored if r not in tied]
-    sentences = (_say_best(findings, tied, len(scored)), _say_sure(tied, behind))
+    behind = [r for r in scored[1:] if p_values.get(r.name, 0.0) < ALPHA]
+    n_tied = scored.index(behind[0]) if behind else len(scored)
+    tied = scored[:n_tied]
+    unsure = [r for r in scored[n_tied:] if r not in behind]
+    sure = _say_sure(tied, behind, unsure)
+    sentences = (_say_best(findings, tied, len(scored)), sure)
     if findings.task == "none":
         sentences = (sentences[0], f"{sentences[1]} {_say_order(best, scored)}")
     reasons = [*_weigh_references(findings, best), *_weigh_method(findings, best)]
@@ -106,17 +110,22 @@ def _say_best(findings: Findings, tied: list[Result], n_scored: int) -> str:
     )
 
 
-def _say_sure(tied: list[Result], behind: list[Result]) -> str:
+def _say_sure(tied: list[Result], behind: list[Result], unsure: list[Result]) -> str:
     n_folds = len(tied[0].folds)
     how = f"paired over {n_folds} folds, corrected t-test with Holm's rule"
     if not behind:
         return f"No method is surely behind ({how}, 5 %)."
-    nearest = max(behind, key=lambda r: r.primary)
+    nearest = behind[0]
     others = len(behind) - 1
     more = f" and {others} more" if others else ""
     gap = tied[0].primary - nearest.primary
     who = "It is" if len(tied) == 1 else "They are"
-    return f"{who} ahead of {nearest.title} (by {gap:.3f}){more} ({how}, 5 %)."
+    said = f"{who} ahead of {nearest.title} (by {gap:.3f}){more} ({how}, 5 %)."
+    if unsure:
+        vary = "scores" if len(unsure) == 1 else "score"
+        vary += " lower too, but too unevenly over the folds to be sure."
+        said += f" {_listed([r.title for r in unsure])} {vary}"
+    return said
 
 
 def _say_order(best: Result, scored: list[Result]) -> str:

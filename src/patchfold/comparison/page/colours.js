@@ -31,7 +31,7 @@ function lookOf(data, column) {
   if (column.kind === "category") {
     return {
       kind: "category", keys: Int16Array.from(column.codes),
-      color: (key) => palette[key % palette.length], symbol: (key) => names[key % names.length],
+      color: (key) => (key === column.grey ? style("--none") : palette[key % palette.length]), symbol: (key) => (key === column.grey ? "circle" : names[key % names.length]),
     };
   }
   const known = column.values.filter((value) => value !== null).sort((a, b) => a - b);
@@ -42,7 +42,7 @@ function lookOf(data, column) {
   return {
     kind: "number", low, high, below: known[0] < low, above: known[known.length - 1] > high,
     keys: Int16Array.from(column.values, (value) => (value === null ? MISSING : Math.round(share(value) * (N_SHADES - 1)))),
-    color: (key) => (key === MISSING ? style("--line") : shade(key / (N_SHADES - 1))), symbol: () => "circle",
+    color: (key) => (key === MISSING ? style("--none") : shade(key / (N_SHADES - 1))), symbol: () => "circle",
   };
 }
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...tables.judging import MAX_CLASSES
 from ..figure import COLORS, SYMBOLS
 from ..placing import STEPS, place_samples
+from ..preparing import NO_GROUP
 from ..record import Findings
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ MAX_CELLS = 400_000
 
 LONGEST = 60
 """Most letters of a cell that are shown."""
+
+MISSING = "missing"
+"""What a missing cell of words is shown as."""
 
 
 def page_data(findings: Findings) -> str:
@@ -83,7 +87,13 @@ def _special(findings: Findings) -> list[dict[str, Any]]:
         made.append(_number(name, findings.values, place))
     if findings.groups is not None:
         made.append(
-            _category("groups (HDBSCAN)", findings.groups, findings.group_names, None)
+            _category(
+                "groups (HDBSCAN)",
+                findings.groups,
+                findings.group_names,
+                None,
+                NO_GROUP,
+            )
         )
     return made
 
@@ -107,13 +117,14 @@ def _column(series: pd.Series, place: int) -> dict[str, Any]:
         if np.iscomplexobj(series.to_numpy()) is False:
             return _number(name, values, place)
     words = [
-        "missing" if lacks else str(value)[:LONGEST]
+        MISSING if lacks else str(value)[:LONGEST]
         for value, lacks in zip(series.astype(object), series.isna(), strict=True)
     ]
-    levels = sorted(set(words))
+    levels = sorted(set(words), key=lambda level: (level == MISSING, level))
     if len(levels) <= MAX_CLASSES:
         where = {level: code for code, level in enumerate(levels)}
-        return _category(name, np.array([where[w] for w in words]), levels, place)
+        codes = np.array([where[w] for w in words])
+        return _category(name, codes, levels, place, MISSING)
     return {"name": name, "kind": "text", "values": words, "place": place}
 
 
@@ -126,7 +137,14 @@ def _number(name: str, values: np.ndarray, place: int | None) -> dict[str, Any]:
 
 
 def _category(
-    name: str, codes: np.ndarray, levels: list[str], place: int | None
+    name: str,
+    codes: np.ndarray,
+    levels: list[str],
+    place: int | None,
+    grey: str | None = None,
 ) -> dict[str, Any]:
+    """Describe a column of classes; the last is grey if this is its name."""
     kept = {"name": name, "kind": "category", "place": place}
+    if levels and levels[-1] == grey:
+        kept["grey"] = len(levels) - 1
     return {**kept, "levels": levels, "codes": np.asarray(codes).tolist()}

@@ -95,17 +95,24 @@ METHODS = {
             SIZES,
         ),
         Method(
-            "isomap", "Isomap", _euclidean(PatchIsomap), {}, "Euclidean twin", SIZES
+            "isomap",
+            "Isomap",
+            _euclidean(PatchIsomap),
+            {},
+            "with Euclidean distances",
+            SIZES,
         ),
         Method(
             "eigenmaps",
             "Laplacian eigenmaps",
             _euclidean(PatchEigenmaps),
             {},
-            "Euclidean twin",
+            "with Euclidean distances",
             SIZES,
         ),
-        Method("lle", "LLE", _euclidean(PatchLLE), {}, "Euclidean twin", SIZES),
+        Method(
+            "lle", "LLE", _euclidean(PatchLLE), {}, "with Euclidean distances", SIZES
+        ),
         Method("pca", "PCA", BASELINES["PCA"].make, {}),
         Method("tsne", "t-SNE", BASELINES["TSNE"].make, {}, "perplexity 30"),
         Method(
@@ -120,7 +127,7 @@ METHODS = {
             "Patch posterior",
             PatchPosterior,
             {},
-            "supervised: its picture is of leave-one-out posteriors",
+            "supervised: draws leave-one-out class probabilities",
             supervised=True,
         ),
         Method(
@@ -136,7 +143,7 @@ METHODS = {
             "CauchyMap with labels",
             CauchyMap,
             {},
-            "supervised: beside the features stand leave-one-out class probabilities",
+            "supervised: leave-one-out class probabilities are extra columns",
             supervised=True,
         ),
         Method(
