@@ -119,18 +119,11 @@ def parts_of(
 
 def aligned(values: np.ndarray) -> np.ndarray:
     """Return a contiguous copy that begins where a line of cache does: 64 bytes."""
-    copy = aligned_zeros(values.shape, values.dtype)
+    room = np.empty(values.nbytes + 64, dtype=np.uint8)
+    start = -room.ctypes.data % 64
+    copy = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
     copy[...] = values
     return copy
-
-
-def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Return zeros that begin where a line of cache does."""
-    kind = np.dtype(dtype)
-    n_bytes = kind.itemsize * int(np.prod(shape))
-    room = np.zeros(n_bytes + 64, dtype=np.uint8)
-    start = -room.ctypes.data % 64
-    return room[start : start + n_bytes].view(kind).reshape(shape)
 
 
 def as_kind(values: np.ndarray, dtype: Any) -> np.ndarray:

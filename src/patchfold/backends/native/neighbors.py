@@ -7,8 +7,7 @@ index. See `loops.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,8 +38,7 @@ def in_groups(points: np.ndarray) -> np.ndarray:
     return aligned(filled.reshape(-1, GROUP, m).transpose(0, 2, 1))
 
 
-@dataclass(frozen=True)
-class Members:
+class Members(NamedTuple):
     """Samples, laid out for `nearest_members`.
 
     Attributes
@@ -84,8 +82,7 @@ def nearest_members(
     if loops() is None or not is_plain(queries) or n_neighbors > MOST_NEIGHBORS:
         return None
     near = np.empty((queries.shape[0], n_neighbors), dtype=np.int64)
-    parts = members.rows, members.points, members.norms, members.center
-    loops().nearest_members(queries, *parts, near)
+    loops().nearest_members(queries, *members, near)
     return near
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from .loops import aligned_zeros, check_places, loops, parts_of
+from .loops import aligned, check_places, loops, parts_of
 
 EIGHT = 8
 """Edges of a group."""
@@ -61,7 +61,7 @@ def in_eights(near: sp.csr_array, middle: sp.csr_array) -> Eights:
         raise MemoryError(f"{counts.sum()} edges are too many: lower n_neighbors.")
     starts = starts.astype(np.int32)
     shape = int(starts[-1]), EIGHT
-    ends, *weights = (aligned_zeros(shape, kind) for kind in ("i4", "f4", "f4", "f4"))
+    ends, *weights = (aligned(np.zeros(shape, k)) for k in ("i4", "f4", "f4", "f4"))
     found = Eights(starts, ends, *weights)
     if loops() is not None:
         graphs = *parts_of(near), *parts_of(middle)
