@@ -18,7 +18,7 @@ from .encoding.learning import learn
 from .encoding.reading import read_columns, table_kind
 from .encoding.returning import make_table
 from .encoding.wishes import Levels, LevelsRule, Wishes
-from .stored.table_encoder import StoredEncoder
+from .stored.table_encoder import FittedTable, StoredEncoder
 
 
 class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
@@ -155,7 +155,7 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
     def categories_(self) -> tuple[tuple[Any, ...], ...]:
         """Categories of every column; none where it holds something else."""
         check_is_fitted(self)
-        return tuple(column.levels for column in self._columns)
+        return tuple(column.levels for column in self._fitted.columns)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn kinds, means, scales and categories of the columns.
@@ -231,15 +231,16 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
                 f"X has {X.shape[1]} columns, and TableEncoder makes {self._width}."
             )
         place, values = 0, []
-        for column in self._columns:
+        for column in self._fitted.columns:
             values.append(decode(column, X[:, place : place + column.width]))
             place += column.width
         for j, marked in enumerate(self._marked):
-            column = self._columns[marked]
+            column = self._fitted.columns[marked]
             spread, shift = self._mark(column)
             is_gap = X[:, place + j] * spread + shift > 0.5
             values[marked][is_gap] = np.nan
-        return make_table(self._table, self._names(), self._columns, values)
+        fitted = self._fitted
+        return make_table(fitted.kind, self._names(), fitted.columns, values)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the columns of the output.
@@ -268,9 +269,9 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
                 raise ValueError("input_features is not equal to feature_names_in_.")
             names = given
         if self.distance == "gower":
-            count = self._rows.shape[0]
+            count = self._fitted.rows.shape[0]
             return np.array([f"tableencoder{j}" for j in range(count)], dtype=object)
-        pairs = list(zip(self._columns, names, strict=True))
+        pairs = list(zip(self._fitted.columns, names, strict=True))
         out = [word for column, name in pairs for word in column.names_out(name)]
         if self.add_indicator:
             out += [f"{name}_missing" for column, name in pairs if column.has_gaps]
@@ -285,7 +286,7 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
             Counts of columns by kind, and the number of columns they become.
         """
         check_is_fitted(self)
-        return tell(self._columns, self._width, self.impute is not None)
+        return tell(self._fitted.columns, self._width, self.impute is not None)
 
     def _fit(self, X: Any) -> list[np.ndarray]:
         check_parameters(self)
@@ -295,22 +296,19 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
         )
         columns = read_columns(X, wishes.declared)
         self._check_table(X, reset=True)
-        self._columns, values = learn(columns, wishes)
-        self._table = table_kind(X) or "array"
-        self._set_kinds()
-        self.__dict__.pop("_rows", None)
-        if self.distance == "gower":
-            self._rows = scale_to_range(self._columns, values)
+        learned, values = learn(columns, wishes)
+        gower = self.distance == "gower"
+        rows = scale_to_range(learned, values) if gower else None
+        self._keep(FittedTable(learned, table_kind(X) or "array", rows))
         return values
 
     @classmethod
     def _of(cls, columns: Sequence[Learned]) -> Self:
         """Return a fitted encoder of what is known of the columns of a data frame."""
         made = cls()
-        made._columns, made._table = tuple(columns), "pandas"
-        made.n_features_in_ = len(made._columns)
+        made._keep(FittedTable(tuple(columns), "pandas"))
+        made.n_features_in_ = len(columns)
         made.feature_names_in_ = np.array([c.name for c in columns], dtype=object)
-        made._set_kinds()
         return made
 
     def _check_distance(self) -> None:
@@ -344,10 +342,10 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
         """Read new rows; count what `fit` did not see."""
         self._check_table(X, reset=False)
         unknown = Unknown()
-        declared = {j for j, column in enumerate(self._columns) if column.levels}
-        pairs = zip(self._columns, read_columns(X, declared), strict=True)
+        declared = {j for j, column in enumerate(self._fitted.columns) if column.levels}
+        pairs = zip(self._fitted.columns, read_columns(X, declared), strict=True)
         values = [known.read(column, unknown) for known, column in pairs]
-        check_sizes(self._columns, values)
+        check_sizes(self._fitted.columns, values)
         if unknown.counts:
             warn(unknown.words(), UnknownCategoryWarning)
         return values
@@ -356,13 +354,13 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
         self, values: list[np.ndarray], *, keeps_gaps: bool = False
     ) -> np.ndarray:
         if self.distance == "gower":
-            rows = scale_to_range(self._columns, values)
+            rows = scale_to_range(self._fitted.columns, values)
             is_category = np.array([kind == "category" for kind in self.kinds_])
-            return gower_distances(rows, self._rows, is_category, self.n_jobs)
-        numbers = encode(self._columns, values, keeps_gaps=keeps_gaps)
+            return gower_distances(rows, self._fitted.rows, is_category, self.n_jobs)
+        numbers = encode(self._fitted.columns, values, keeps_gaps=keeps_gaps)
         marks = []
         for place in self._marked:
-            spread, shift = self._mark(self._columns[place])
+            spread, shift = self._mark(self._fitted.columns[place])
             marks.append((np.isnan(values[place]) - shift) / spread)
         return np.column_stack([numbers, *marks]) if marks else numbers
 
@@ -377,14 +375,14 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
         """Positions of columns with an indicator."""
         if not self.add_indicator:
             return []
-        return [j for j, column in enumerate(self._columns) if column.has_gaps]
+        return [j for j, column in enumerate(self._fitted.columns) if column.has_gaps]
 
     @property
     def _width(self) -> int:
         """Number of columns of the output."""
         if self.distance == "gower":
-            return self._rows.shape[0]
-        return sum(column.width for column in self._columns) + len(self._marked)
+            return self._fitted.rows.shape[0]
+        return sum(column.width for column in self._fitted.columns) + len(self._marked)
 
     def _names(self) -> list[str]:
         if hasattr(self, "feature_names_in_"):

@@ -90,14 +90,32 @@ class WithGaps:
         return array
 
 
+@dataclass(frozen=True)
+class FittedTable:
+    """What `TableEncoder` keeps of the table that it was fitted to.
+
+    Attributes
+    ----------
+    columns : tuple of Learned
+        What was learned of every column.
+    kind : str
+        What the table was: an array, or of which library.
+    rows : array (n_samples, n_columns) or None
+        Its rows, each column from 0 to 1 or in codes; only for Gower's distance.
+    """
+
+    columns: tuple[Learned, ...]
+    kind: str
+    rows: Any = None
+
+
 class StoredEncoder(StoredModel):
     """The part of `TableEncoder` that deals with model files."""
 
     distance: str
     n_features_in_: int
     kinds_: tuple[str, ...]
-    _columns: tuple[Learned, ...]
-    _table: str
+    _fitted: FittedTable
 
     _fitted_rules: ClassVar[dict[str, FittedRule]] = {
         "n_features_in_": Count(1, 1_000_000),
@@ -110,7 +128,7 @@ class StoredEncoder(StoredModel):
         "_rows": MayLack(WithGaps(("samples", "columns"))),
         "_table": Text(),
     }
-    _made_again: ClassVar[frozenset[str]] = frozenset({"_columns", "kinds_"})
+    _made_again: ClassVar[frozenset[str]] = frozenset({"_fitted", "kinds_"})
     _later_parameters: ClassVar[dict[str, Any]] = {
         "categories": None,
         "scale": True,
@@ -118,9 +136,10 @@ class StoredEncoder(StoredModel):
     }
 
     def _packed(self, state: dict[str, Any]) -> dict[str, Any]:
-        columns = state.get("_columns")
-        if columns is None:
+        fitted = state.get("_fitted")
+        if fitted is None:
             return super()._packed(state)
+        columns = fitted.columns
         shares = [share for column in columns for share in column.shares]
         numbers, later = (
             np.array([[getattr(column, name) for name in names] for column in columns])
@@ -132,7 +151,10 @@ class StoredEncoder(StoredModel):
             "_numbers": numbers.astype(np.float64),
             "_later": later.astype(np.float64),
             "_shares": np.array(shares, dtype=np.float64),
+            "_table": fitted.kind,
         }
+        if fitted.rows is not None:
+            learned["_rows"] = fitted.rows
         return super()._packed({**state, **learned})
 
     def _make_again(self, sizes: Sizes) -> None:
@@ -141,7 +163,8 @@ class StoredEncoder(StoredModel):
         levels = _list(stored.pop("_levels"), "_levels", count)
         numbers, shares = stored.pop("_numbers"), stored.pop("_shares")
         later = stored.pop("_later", np.tile([0.0, np.nan], (count, 1)))
-        if sizes["columns"] != count or self._table not in TABLES:
+        table, rows = stored.pop("_table"), stored.pop("_rows", None)
+        if sizes["columns"] != count or table not in TABLES:
             raise FittedError(f"n_features_in_ must be {sizes['columns']}")
         names = stored.get("feature_names_in_", range(count))
         columns, place = [], 0
@@ -157,19 +180,18 @@ class StoredEncoder(StoredModel):
             place += width
         if place != shares.size:
             raise FittedError("_shares does not fit the levels")
-        self._columns = tuple(columns)
-        self._check_rows(stored.get("_rows"))
-        self._set_kinds()
+        self._check_rows(columns, rows)
+        self._keep(FittedTable(tuple(columns), table, rows))
 
-    def _check_rows(self, rows: Any) -> None:
+    def _check_rows(self, columns: list[Learned], rows: Any) -> None:
         """Check the rows of Gower's distance: codes of categories, else from 0 to 1."""
         if (rows is None) != (self.distance == "euclidean"):
             raise FittedError("_rows are those of distance='gower', and of no other")
         if rows is None:
             return
-        if rows.shape[1] != len(self._columns):
+        if rows.shape[1] != len(columns):
             raise FittedError("_rows must have the columns of the table")
-        for column, values in zip(self._columns, rows.T, strict=True):
+        for column, values in zip(columns, rows.T, strict=True):
             found = values[~np.isnan(values)]
             is_category = column.kind == "category"
             high = len(column.levels) - 1 if is_category else 1.0
@@ -177,8 +199,10 @@ class StoredEncoder(StoredModel):
             if found.size and not (whole and 0 <= found.min() <= found.max() <= high):
                 raise FittedError("_rows has values that no row can have")
 
-    def _set_kinds(self) -> None:
-        self.kinds_ = tuple(column.kind for column in self._columns)
+    def _keep(self, fitted: FittedTable) -> None:
+        """Keep what was learned, and show the kinds of columns."""
+        self._fitted = fitted
+        self.kinds_ = tuple(column.kind for column in fitted.columns)
 
 
 def _list(text: str, name: str, count: int) -> list[Any]:
