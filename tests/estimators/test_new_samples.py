@@ -1,11 +1,15 @@
 """`transform`: where new samples land, in pipelines, and that no label leaks."""
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, scale
 
 import patchfold as pf
 from patchfold.solvers.nystrom import nystrom
@@ -152,6 +156,51 @@ def test_a_sample_with_the_links_of_a_training_sample_lands_on_it(laplacian, win
     if laplacian == "random_walk":
         assert model.eigenvalues_[-1] > 0.5
     np.testing.assert_allclose(placed, model.embedding_[row], atol=1e-10)
+
+
+def test_an_eigenvalue_that_is_zero_but_for_rounding_moves_no_far_sample():
+    rng = np.random.default_rng(0)
+    neighbors, embedding = rng.integers(0, 9, (6, 3)), rng.normal(size=(9, 1))
+    similarities = -rng.uniform(size=(6, 3)) - np.array([[0, 20, 30, 40, 300, 1e6]]).T
+
+    def place(eigenvalue, *, below=0.0):
+        return nystrom(
+            similarities - below,
+            neighbors,
+            embedding,
+            np.array([eigenvalue]),
+            normalized=False,
+            strongest_edge=np.exp(-below),
+        )
+
+    at_zero = place(0.0)
+    for eigenvalue in (-1e-13, -1e-14, 1e-14, 1e-13):
+        np.testing.assert_allclose(place(eigenvalue), at_zero, rtol=1e-6)
+    # Without a jump, from the neighbours' mean to twice as far out.
+    factors = [place(value) / at_zero for value in np.geomspace(1e-12, 1e-3, 2000)]
+    assert (np.diff(factors, axis=0) >= -1e-12).all()
+    assert np.diff(factors, axis=0).max() < 0.03
+    np.testing.assert_allclose(factors[-1][2:], 2)
+    # No factor common to all weights matters.
+    np.testing.assert_allclose(
+        place(3e-7 * np.exp(-9.0), below=9.0), place(3e-7), rtol=1e-12
+    )
+
+
+def test_far_samples_of_iris_are_where_no_rounding_error_can_move_them():
+    """One axis tells two pieces apart; its eigenvalue is 0 here, 2e-14 elsewhere."""
+    X = scale(load_iris().data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = pf.elap(kernel_width="auto").fit(X[::2])
+        found = []
+        for error in (-1e-13, -2e-14, 0.0, 2e-14, 1e-13):
+            values = np.array([error, model.eigenvalues_[1]])
+            solution = replace(model._fitted.solution, eigenvalues=values)
+            model._fitted = replace(model._fitted, solution=solution)
+            found.append(model.transform(X[1::2]))
+    assert abs(model.eigenvalues_[0]) < 1e-13
+    np.testing.assert_allclose(found, [found[2]] * 5, atol=1e-7)
 
 
 def test_one_far_sample_does_not_spoil_the_others(wine):

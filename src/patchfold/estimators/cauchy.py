@@ -38,6 +38,8 @@ class FixedPoint(Solution):
         t of the weight exp(-d²/t).
     zero : float
         The squared length whose weight is 1.
+    strongest_edge : float
+        Largest weight of an edge.
     """
 
     multiplier: Array
@@ -45,6 +47,7 @@ class FixedPoint(Solution):
     sigma: float
     width: float
     zero: float
+    strongest_edge: float
 
     def place(
         self, links: Links, X: Array, embedding: Array, n_jobs: int | None
@@ -57,6 +60,7 @@ class FixedPoint(Solution):
             self.multiplier,
             DECAYS[self.decay],
             self.sigma,
+            strongest_edge=self.strongest_edge,
         )
 
     def stored(self) -> dict[str, Any]:
@@ -324,14 +328,16 @@ class CauchyEmbedding(PatchEmbedding):
         R = fix_signs(R)
         # New samples are placed without the penalty.
         multiplier = find_multiplier(replace(objective, min_distance=0.0), R)
-        return R, self._solution(multiplier, zero)
+        return R, self._solution(multiplier, zero, float(weights.max()))
 
-    def _solution(self, multiplier: Array, zero: float) -> FixedPoint:
+    def _solution(
+        self, multiplier: Array, zero: float, strongest_edge: float
+    ) -> FixedPoint:
         sigma, width = self.sigma_, self.kernel_width_
-        return FixedPoint(multiplier, self.decay, sigma, width, zero)
+        return FixedPoint(multiplier, self.decay, sigma, width, zero, strongest_edge)
 
     def _solve_again(self, stored: dict[str, Any]) -> FixedPoint:
         edges = edges_of(self.graph_)
         weights, zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
-        return self._solution(stored["_multiplier"], zero)
+        return self._solution(stored["_multiplier"], zero, float(weights.max()))

@@ -39,12 +39,15 @@ class Eigenvectors(Solution):
         The squared length whose weight is 1.
     normalized : bool
         Whether the eigenvectors are those of a random walk.
+    strongest_edge : float
+        Largest weight of an edge.
     """
 
     eigenvalues: Array
     width: float
     zero: float
     normalized: bool
+    strongest_edge: float
 
     def place(
         self, links: Links, X: Array, embedding: Array, n_jobs: int | None
@@ -56,6 +59,7 @@ class Eigenvectors(Solution):
             embedding,
             self.eigenvalues,
             normalized=self.normalized,
+            strongest_edge=self.strongest_edge,
         )
 
 
@@ -297,14 +301,15 @@ class PatchEigenmaps(PatchEmbedding):
         if self.diffusion_time is not None:
             shrunk = (1 - self.eigenvalues_) ** self.diffusion_time
             vectors = vectors * shrunk * float(degrees.sum()) ** 0.5
-        return vectors, self._solution(zero)
+        return vectors, self._solution(zero, float(weights.max()))
 
-    def _solution(self, zero: float) -> Eigenvectors:
+    def _solution(self, zero: float, strongest_edge: float) -> Eigenvectors:
         walk = self.laplacian == "random_walk"
-        return Eigenvectors(self.eigenvalues_, self.kernel_width_, zero, walk)
+        width = self.kernel_width_
+        return Eigenvectors(self.eigenvalues_, width, zero, walk, strongest_edge)
 
     def _solve_again(self, stored: dict[str, Any]) -> Eigenvectors:
         edges = edges_of(self.graph_)
         weights, zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
-        return self._solution(zero)
+        return self._solution(zero, float(weights.max()))

@@ -24,7 +24,7 @@ from ..backends.arrays import Array, array_namespace
 from ..backends.backend import backend_for, on_any_device
 from ..graph.weights import laplacian
 from ..records import EdgeList, Pairs
-from .nystrom import capped_ratio
+from .nystrom import capped_ratio, count_links
 from .objectives import Decay
 
 MAX_BACKTRACKS = 60
@@ -204,6 +204,7 @@ def place_by_fixed_point(
     decay: Decay,
     sigma: float,
     *,
+    strongest_edge: float = 1.0,
     max_iter: int = 100,
     tol: float = 1e-9,
 ) -> np.ndarray:
@@ -225,6 +226,8 @@ def place_by_fixed_point(
         Λ = Rᵀ L_A R, symmetric.
     decay, sigma
         Γ and its width.
+    strongest_edge : float, default=1.0
+        Largest weight among the training samples.
     max_iter, tol
         A sample stops when it moves by no more than `tol` of the embedding's spread.
 
@@ -238,6 +241,7 @@ def place_by_fixed_point(
     strongest = log_weights.max(axis=1, keepdims=True)
     relative = np.exp(log_weights - strongest)
     r = np.einsum("qk,qkd->qd", relative, there) / relative.sum(axis=1, keepdims=True)
+    counted = count_links(strongest, strongest_edge)
     spread = np.abs(turned).max()
     moving = np.ones(r.shape[0], dtype=bool)
     for _ in range(max_iter):
@@ -245,7 +249,7 @@ def place_by_fixed_point(
         a = -relative * decay.slope(s, sigma)
         total = a.sum(axis=1, keepdims=True)
         mean = np.einsum("qk,qkd->qd", a, there) / total
-        pull = capped_ratio(np.maximum(theta, 0.0), np.exp(strongest) * total)
+        pull = capped_ratio(np.maximum(theta, 0.0), counted * total)
         moved = mean / (1 - pull)
         step = np.abs(moved - r).max(axis=1)
         r = np.where(moving[:, None], moved, r)

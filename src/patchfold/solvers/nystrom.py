@@ -7,6 +7,9 @@ from ..backends.arrays import Array, array_namespace
 SMALLEST_GAP = 0.1
 """Least |1 - λ| that a new sample's place is divided by."""
 
+WEAKEST_LINK = 1e-6
+"""Part of the largest edge weight that a strongest link counts at least."""
+
 
 def nystrom(
     similarities: Array,
@@ -15,6 +18,7 @@ def nystrom(
     eigenvalues: Array,
     *,
     normalized: bool,
+    strongest_edge: float = 1.0,
 ) -> Array:
     """Place new samples among the eigenvectors of a Laplacian.
 
@@ -22,8 +26,9 @@ def nystrom(
     reads y = Σ w y_j / (Σw - λ); both give a new sample its place from its links. Far
     from everything Σw tends to 0 and the second quotient has no meaning, so there λ
     counts for at most half of Σw: a far sample lies beyond its neighbours' mean, but at
-    most twice as far out. In the first, 1 - λ is kept `SMALLEST_GAP` away from 0: an
-    eigenvector at λ = 1 is unrelated to its neighbours' mean.
+    most twice as far out; `count_links` says why a λ that is 0 but for rounding does
+    not move it. In the first, 1 - λ is kept `SMALLEST_GAP` away from 0: an eigenvector
+    at λ = 1 is unrelated to its neighbours' mean.
 
     Parameters
     ----------
@@ -37,6 +42,8 @@ def nystrom(
         λ, one per column.
     normalized : bool
         Whether the eigenproblem has D on its right-hand side.
+    strongest_edge : float, default=1.0
+        Largest weight among the training samples; read without D only.
 
     Returns
     -------
@@ -52,8 +59,20 @@ def nystrom(
     mean = xp.matmul((relative / total)[:, None, :], there)[:, 0, :]
     if normalized:
         return mean / keep_from_zero(1 - eigenvalues)
-    pull = capped_ratio(eigenvalues, xp.exp(strongest) * total)
-    return mean / (1 - pull)
+    weights = count_links(strongest, strongest_edge) * total
+    return mean / (1 - capped_ratio(eigenvalues, weights))
+
+
+def count_links(strongest: Array, strongest_edge: float) -> Array:
+    """Return the weight of each strongest link, `WEAKEST_LINK` of an edge's at least.
+
+    λ / Σw has no limit where both tend to 0, and λ is known only up to the rounding
+    error of its matrix, some 1e-14 of the strongest edge. With this floor the quotient
+    depends on λ continuously: such an error changes it by some 1e-8 at most, however
+    far the sample is, and no training sample with an edge above the floor moves.
+    """
+    xp = array_namespace(strongest)
+    return xp.clip(xp.exp(strongest), WEAKEST_LINK * strongest_edge, None)
 
 
 def keep_from_zero(gap: Array) -> Array:
