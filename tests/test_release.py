@@ -133,9 +133,12 @@ def test_every_workflow_is_listed():
     assert there == WORKFLOWS.keys()
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_the_site_of_a_tag_stands_beside_that_of_main(tmp_path):
-    origin, checkout, out = (tmp_path / name for name in ("origin", "here", "out"))
+@pytest.fixture
+def site(tmp_path):
+    """Return a checkout with an origin, what publishes a page, and what runs git."""
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
+    origin, checkout = tmp_path / "origin", tmp_path / "here"
     settings = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     settings["TMPDIR"] = str(tmp_path)
 
@@ -155,6 +158,12 @@ def test_the_site_of_a_tag_stands_beside_that_of_main(tmp_path):
     for folder in (".ci", "build/docs"):
         (checkout / folder).mkdir(parents=True)
     shutil.copy(ROOT / ".ci/publish_docs", checkout / ".ci")
+    return checkout, publish, run
+
+
+def test_the_site_of_a_tag_stands_beside_that_of_main(site, tmp_path):
+    _, publish, run = site
+    origin, out = tmp_path / "origin", tmp_path / "out"
     publish("main", "of main")
     publish("v7.8.9", "of the tag")
     publish("main", "of main, later")
@@ -164,3 +173,23 @@ def test_the_site_of_a_tag_stands_beside_that_of_main(tmp_path):
     tagged = dict.fromkeys(("7.8.9", "stable"), "of the tag")
     assert pages == {"dev": "of main, later", **tagged}
     assert "url=stable/" in (out / "index.html").read_text()
+
+
+def test_a_site_is_published_though_another_run_was_faster(site, tmp_path):
+    checkout, publish, run = site
+    origin, other = tmp_path / "origin", tmp_path / "other"
+    publish("main", "of main")
+    run("git", "clone", "-q", "-b", "gh-pages", str(origin), str(other), cwd=tmp_path)
+    hook = checkout / ".git/hooks/pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(
+        f"#!/bin/sh\n[ -e {other}/faster ] && exit\n"
+        "unset $(git rev-parse --local-env-vars)\n"
+        f"cd {other} && touch faster && git add -A && git -c user.name=a"
+        " -c user.email=a@localhost commit -q -m faster && git push -q\n"
+    )
+    hook.chmod(0o755)
+    for _ in range(2):  # the second time nothing is new
+        publish("v7.8.9", "of the tag")
+    shown = run("git", "ls-tree", "--name-only", "gh-pages", cwd=origin).stdout
+    assert {"faster", "7.8.9", "dev", "stable"} <= set(shown.split())
