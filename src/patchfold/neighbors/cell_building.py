@@ -14,7 +14,7 @@ import numpy as np
 
 from ..backends.native.cells import group_samples
 from ..backends.threads import map_blocks
-from .cell_neighbors import MORE_CELLS, search_rows
+from .cell_neighbors import MORE_CELLS, NEW_CELLS, search_rows
 from .cell_search import Cells
 from .exact import search_all
 from .kmeans import find_centers, order_centers, sort_into, to_centers
@@ -32,7 +32,8 @@ UNCOVERED = 0.01
 """Share of the sampled rows that look into more cells; see `cell_neighbors.py`."""
 
 NEW_UNCOVERED = 0.1
-"""The same share of new samples, if they are like the sampled rows. They may not be."""
+"""The same share of new samples, if they are like the sampled rows. They may not be.
+As more of them look further, they look into fewer cells at first."""
 
 N_SAMPLED = 2048
 """Samples whose true neighbours decide how many cells are probed."""
@@ -87,11 +88,13 @@ def build_cells(
     needed = _cells_needed(gaps, label[true.indices])
     probing = _Probing(needed, np.sort(gaps, axis=1), radius[:, 0] / scale)
     groups, n_probes = group_samples(scaled, label, centers), probing.fewest()
+    new_probes = probing.fewest(NEW_UNCOVERED, NEW_CELLS)
     while True:
         near = _shortlists(centers, n_probes, n_jobs)
         cover = probing.cover(n_probes, UNCOVERED)
-        new = probing.cover(n_probes, NEW_UNCOVERED)
-        cells = Cells(shift, scale, groups, n_probes, cover, new, 0.0, near)
+        new = probing.cover(new_probes, NEW_UNCOVERED)
+        limits = n_probes, cover, new_probes, new
+        cells = Cells(shift, scale, groups, *limits, 0.0, near)
         found = search_rows(
             cells, X[sampled], X, n_neighbors, own=sampled, n_jobs=n_jobs
         )
@@ -101,6 +104,7 @@ def build_cells(
         if n_probes >= centers.shape[0]:
             return None
         n_probes += -(-n_probes // 4)
+        new_probes += -(-new_probes // 4)
 
 
 def _draw(label: np.ndarray, away: np.ndarray) -> np.ndarray:
@@ -153,13 +157,16 @@ class _Probing:
         """Return the limit below which a share of rows looks into more cells."""
         return float(np.quantile(self.covers(n_probes), share))
 
-    def fewest(self) -> int:
-        """Return the smallest number of cells that hold enough, and one more."""
+    def fewest(self, uncovered: float = UNCOVERED, more: int = MORE_CELLS) -> int:
+        """Return the smallest number of cells that hold enough, and one more.
+
+        Of the rows a share looks into `more` times as many.
+        """
         few, many = 1, self.gaps.shape[1]
         while few < many:
             n_probes = (few + many) // 2
-            again = self.covers(n_probes) < self.cover(n_probes, UNCOVERED)
-            looked = np.where(again, MORE_CELLS * n_probes, n_probes)
+            again = self.covers(n_probes) < self.cover(n_probes, uncovered)
+            looked = np.where(again, more * n_probes, n_probes)
             shares = (self.needed <= looked[:, None]).mean(axis=1)
             enough = shares.mean() >= RECALL and self._is_enough(_worst(shares))
             few, many = (few, n_probes) if enough else (n_probes + 1, many)

@@ -11,7 +11,7 @@ A row is in doubt for one of three reasons:
   candidates, as in a clump of near duplicates. Samples that are ties may be confused.
 
 It is searched again with more candidates from more cells, and in the end among all
-samples.
+samples. Of new samples many are in doubt: first they only look into some more cells.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ MORE_CELLS = 4
 
 MORE_CANDIDATES = 8
 """... and of its candidates."""
+
+NEW_CELLS = 2
+"""Multiple of the cells that a new sample in doubt looks into before that."""
 
 TIE = 1e-10
 """Distances that differ by less than this part are ties: any of them will do."""
@@ -69,7 +72,12 @@ def search_rows(
         search_near(cells, ours, n_wanted, n_probes, settle, own=selves, n_jobs=n_jobs)
 
     n_wanted = n_neighbors + 1 + SPARE
-    search(slice(None), n_wanted, cells.n_probes)
+    if own is None:
+        search(slice(None), n_wanted, cells.new_probes)
+        if doubtful.any():
+            search(np.flatnonzero(doubtful), n_wanted, NEW_CELLS * cells.new_probes)
+    else:
+        search(slice(None), n_wanted, cells.n_probes)
     left = np.flatnonzero(doubtful)
     if left.size and MANY * MORE_CANDIDATES * n_wanted <= X.shape[0]:
         search(left, MORE_CANDIDATES * n_wanted, MORE_CELLS * cells.n_probes)

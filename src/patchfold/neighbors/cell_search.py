@@ -45,8 +45,10 @@ class Cells:
     cover : float
         Smallest `Candidates.margin` of a row that need not look further, as a multiple
         of the distance of its K-th neighbour.
+    new_probes : int
+        Number of cells that a new sample looks into at first.
     new_cover : float
-        The same for a new sample.
+        `cover` for a new sample.
     recall : float
         Share of the true neighbours of sampled rows that a search found.
     near : int32 array (c, s) or None
@@ -60,6 +62,7 @@ class Cells:
     groups: Groups
     n_probes: int
     cover: float
+    new_probes: int
     new_cover: float
     recall: float
     near: np.ndarray | None = None

@@ -93,11 +93,11 @@ def test_grids(rng, both):
 
 
 @needs_loops
-@pytest.mark.parametrize("flat", [False, True])
-def test_new_samples(rng, both, flat):
+@pytest.mark.parametrize(("flat", "k"), [(False, 5), (True, 5), (False, 40)])
+def test_new_samples(rng, both, flat, k):
     Y, field = points(rng), rng.normal(size=(80, 75)).astype(np.float32)
-    near = rng.integers(0, N, (40, 5))
-    weights = rng.dirichlet(np.ones(5), 40).astype(np.float32)
+    near = rng.integers(0, N, (40, k))
+    weights = rng.dirichlet(np.ones(k), 40).astype(np.float32)
 
     def settle():
         placed = np.zeros((40, 2), np.float32)

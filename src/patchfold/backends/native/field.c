@@ -335,60 +335,99 @@ const Loop gather = {
 /* ---- New samples ----------------------------------------------------------------------- */
 
 #define ROUNDS 30
+#define STILL 1e-4f /* a sample that a round moves by less stays there */
 
 INLINE float held(float value, float low, float high)
 {
     return value < low ? low : (value > high ? high : value);
 }
 
-/* Balance a sample between its k neighbours and the field; 0 if it leaves the grid. */
-INLINE int settle(const Grid *grid, const float *field, const float *y,
-                  const int64_t *near, const float *w, Py_ssize_t k, float inverse_alpha,
-                  float push, const float *box, int flat, float *out)
+typedef float EightFloats __attribute__((vector_size(32), aligned(4)));
+
+/* The same sum as by pairs, from the outside in: few steps wait for each other. */
+INLINE float folded(Floats v)
 {
-    float at[2] = {0, 0}, low[2], high[2];
-    low[0] = low[1] = INFINITY;
-    high[0] = high[1] = -INFINITY;
+    EightFloats half[2];
+    FourFloats quarter[2];
+    memcpy(half, &v, sizeof v);
+    half[0] += half[1];
+    memcpy(quarter, half, sizeof half[0]);
+    return total_of_four(quarter[0] + quarter[1]);
+}
+
+/* What balances a sample: its neighbours, filled up with weights of 0, and their box. */
+typedef struct {
+    float *x, *y, *w; /* scratch, `padded` of each */
+    Py_ssize_t padded;
+    float low[2], high[2];
+} Around;
+
+/* Take the k neighbours of a sample, and write their weighted mean to `at`. */
+INLINE void look_around(Around *around, const float *y, const int64_t *near,
+                        const float *w, Py_ssize_t k, float *at)
+{
+    at[0] = at[1] = 0;
+    around->low[0] = around->low[1] = INFINITY;
+    around->high[0] = around->high[1] = -INFINITY;
     for (Py_ssize_t j = 0; j < k; j++) {
+        const float *there = y + 2 * near[j];
+        around->x[j] = there[0];
+        around->y[j] = there[1];
+        around->w[j] = w[j];
         for (int c = 0; c < 2; c++) {
-            float there = y[2 * near[j] + c];
-            at[c] += w[j] * there;
-            low[c] = there < low[c] ? there : low[c];
-            high[c] = there > high[c] ? there : high[c];
+            at[c] += w[j] * there[c];
+            around->low[c] = there[c] < around->low[c] ? there[c] : around->low[c];
+            around->high[c] = there[c] > around->high[c] ? there[c] : around->high[c];
         }
     }
+}
+
+/* Balance a sample between its neighbours and the field; 0 if it leaves the grid. */
+INLINE int settle(const Grid *grid, const float *field, const Around *around,
+                  float inverse_alpha, float push, const float *box, int flat, float *at)
+{
     for (int round = 0; round < ROUNDS; round++) {
-        float u, v, r[2], sum = 0, f[2] = {0, 0};
+        float u, v, r[2], moved = 0;
         float seen[2] = {held(at[0], box[0], box[2]), held(at[1], box[1], box[3])};
         Py_ssize_t node = node_of(grid, seen, &u, &v);
         if (node < 0)
             return 0;
         field_at(grid, field, node, u, v, r);
-        for (Py_ssize_t j = 0; j < k; j++) {
-            float dx = at[0] - y[2 * near[j]], dy = at[1] - y[2 * near[j] + 1];
-            float a = w[j] / (1 + (dx * dx + dy * dy) * inverse_alpha);
-            sum += a;
-            f[0] += a * dx;
-            f[1] += a * dy;
+        Floats sums = {0}, fx = {0}, fy = {0};
+        for (Py_ssize_t j = 0; j < around->padded; j += N_FLOATS) {
+            Floats dx = at[0] - *(const Floats *)(around->x + j);
+            Floats dy = at[1] - *(const Floats *)(around->y + j);
+            Floats a = *(const Floats *)(around->w + j) /
+                       (1 + (dx * dx + dy * dy) * inverse_alpha);
+            sums += a;
+            fx += a * dx;
+            fy += a * dy;
         }
-        for (int c = 0; c < 2 - flat; c++)
-            at[c] = held(at[c] - 0.5f * (f[c] - push * r[c]) / sum, low[c] - 1, high[c] + 1);
+        float f[2] = {folded(fx), folded(fy)}, half = 0.5f / folded(sums);
+        for (int c = 0; c < 2 - flat; c++) {
+            float to = held(at[c] - half * (f[c] - push * r[c]), around->low[c] - 1,
+                            around->high[c] + 1);
+            moved += fabsf(to - at[c]);
+            at[c] = to;
+        }
+        if (moved < STILL)
+            break;
     }
-    out[0] = at[0];
-    out[1] = at[1];
     return 1;
 }
 
 EVERY_PROCESSOR
 static int settle_slice(const Grid *grid, const float *field, const float *y,
                         const int64_t *near, const float *w, Py_ssize_t k,
-                        float inverse_alpha, float push, const float *box, int flat,
-                        float *out, Py_ssize_t start, Py_ssize_t stop)
+                        Around *around, float inverse_alpha, float push,
+                        const float *box, int flat, float *out, Py_ssize_t start,
+                        Py_ssize_t stop)
 {
-    for (Py_ssize_t i = start; i < stop; i++)
-        if (!settle(grid, field, y, near + i * k, w + i * k, k, inverse_alpha, push, box,
-                    flat, out + 2 * i))
+    for (Py_ssize_t i = start; i < stop; i++) {
+        look_around(around, y, near + i * k, w + i * k, k, out + 2 * i);
+        if (!settle(grid, field, around, inverse_alpha, push, box, flat, out + 2 * i))
             return 0;
+    }
     return 1;
 }
 
@@ -396,12 +435,18 @@ static Outcome settle_new(Call *call)
 {
     Grid grid;
     const double *factors = call->at[6]; /* alpha, push */
+    Py_ssize_t k = SIZE('k'), padded = (k + N_FLOATS - 1) / N_FLOATS * N_FLOATS;
+    float *room = scratch(call, padded, 3, sizeof(float));
+    if (room == NULL)
+        return NO_MEMORY;
     if (!IS_SLICE(SIZE('q')))
         return refuse(call, BAD_VALUE, NO_SLICE);
     if (!take_grid(call, call->at[4], &grid))
         return refuse(call, BAD_VALUE, NO_GRID);
-    if (!settle_slice(&grid, call->at[3], call->at[0], call->at[1], call->at[2],
-                      SIZE('k'), (float)(1 / factors[0]), (float)factors[1], call->at[5],
+    memset(room, 0, sizeof(float) * (size_t)(3 * padded));
+    Around around = {room, room + padded, room + 2 * padded, padded, {0}, {0}};
+    if (!settle_slice(&grid, call->at[3], call->at[0], call->at[1], call->at[2], k, &around,
+                      (float)(1 / factors[0]), (float)factors[1], call->at[5],
                       SIZE('z') != 0, call->at[7], SIZE('a'), SIZE('b')))
         return refuse(call, BAD_VALUE, OUTSIDE);
     return DONE;

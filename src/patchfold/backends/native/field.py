@@ -13,7 +13,10 @@ import numpy as np
 from .loops import as_kind, loops
 
 ROUNDS = 30
-"""Rounds in which a new sample is balanced."""
+"""Rounds in which a new sample is balanced, at most."""
+
+STILL = 1e-4
+"""A new sample that a round moves by less stays there."""
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -173,6 +176,7 @@ def settle_samples(
     there, w = Y[near[rows]], weights[rows]
     y = (w[:, :, None] * there).sum(axis=1)
     low, high = there.min(axis=1) - 1, there.max(axis=1) + 1
+    moving = np.ones((y.shape[0], 1), bool)
     for _ in range(ROUNDS):
         gaps = y[:, None, :] - there
         a = w / (1 + (gaps * gaps).sum(axis=2) / np.float32(alpha))
@@ -181,7 +185,10 @@ def settle_samples(
         move = np.float32(0.5) * force / a.sum(axis=1, keepdims=True)
         if flat:
             move[:, 1] = 0
-        y = np.clip(y - move, low, high)
+        to = np.clip(y - move, low, high)
+        moved = np.abs(to - y).sum(axis=1, keepdims=True)
+        y = np.where(moving, to, y)
+        moving &= moved >= STILL
     placed[rows] = y
 
 

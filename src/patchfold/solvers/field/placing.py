@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ...backends.arrays import array_namespace
 from ...backends.backend import on_any_device
-from ...backends.native.field import settle_samples
+from ...backends.native.field import Grid, settle_samples
 from ...exceptions import FarSampleWarning, warn
 from ...records import Links
 from .attraction import calibrated
@@ -30,6 +30,9 @@ FAR = 5.0
 the last neighbour of nearly all training samples."""
 
 NEARLY_ALL = 0.99
+
+BUCKETS = 2**20
+"""Buckets of keys: of many training samples few are in one with a new sample."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,19 @@ class Map:
     share: float
     flat: bool
     reach: float
+
+    @cached_property
+    def field(self) -> tuple[Grid, np.ndarray, np.ndarray]:
+        """Grid and values of the field of all samples, and their box (4,)."""
+        box = np.concatenate([self.Y.min(axis=0), self.Y.max(axis=0)])
+        with Crew(1, self.Y.shape[0]) as crew:
+            found = Field(self.alpha, crew)
+            found.compute(self.Y, box[:2], box[2:])
+        return found.grid, found.values, box
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: a field is soon computed again."""
+        return {key: value for key, value in vars(self).items() if key != "field"}
 
 
 def reach_of(lengths: np.ndarray) -> float | None:
@@ -106,21 +122,30 @@ def recognise(
     places : array (q, 2)
         Mean place of the training samples that are identical to each.
     """
-    keys = keys.view(np.uint64)  # of a device they are signed
-    by_key = np.argsort(keys, kind="stable")
-    sorted_keys, wanted = keys[by_key], row_keys(X)
-    first = np.searchsorted(sorted_keys, wanted, side="left")
-    count = np.searchsorted(sorted_keys, wanted, side="right") - first
-    sums = np.zeros((by_key.size + 1, 2))
-    np.cumsum(Y[by_key], axis=0, dtype=np.float64, out=sums[1:])
-    places = (sums[first + count] - sums[first]) / np.maximum(count, 1)[:, None]
-    single = count == 1  # its bits, not those of a difference of sums
-    places[single] = Y[by_key[first[single]]]
-    known = np.flatnonzero(count)
-    twin = training[order[by_key[first[known]]]]
-    equal = _are_equal(twin, X[known])
-    count[known[~equal]] = 0  # another sample with the same hash
-    return count > 0, places
+    keys, wanted = keys.view(np.uint64), row_keys(X)  # of a device they are signed
+    is_known, places = np.zeros(wanted.size, bool), np.zeros((wanted.size, 2))
+    some = _in_buckets(keys, wanted)
+    if some.size == 0:
+        return is_known, places
+    unique, first, group, sizes = np.unique(
+        keys[some], return_index=True, return_inverse=True, return_counts=True
+    )
+    at = np.minimum(np.searchsorted(unique, wanted), unique.size - 1)
+    found = np.flatnonzero(unique[at] == wanted)
+    twins = training[order[some[first[at[found]]]]]
+    found = found[_are_equal(twins, X[found])]  # else another sample has the hash
+    is_known[found] = True
+    for axis, values in enumerate(Y[some].T):
+        means = np.bincount(group, values) / sizes
+        places[found, axis] = means[at[found]]
+    return is_known, places
+
+
+def _in_buckets(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return places of keys that have their last bits in common with a wanted one."""
+    last, is_wanted = np.uint64(BUCKETS - 1), np.zeros(BUCKETS, bool)
+    is_wanted[wanted & last] = True
+    return np.flatnonzero(is_wanted[keys & last])
 
 
 def _are_equal(left: Any, right: Any) -> np.ndarray:
@@ -177,24 +202,22 @@ def settle_all(
     near = np.ascontiguousarray(np.where(known, links.indices, first), np.int64)
     weights = calibrated(links.lengths, perplexity, n_jobs).astype(np.float32)
     n, q = chart.Y.shape[0], near.shape[0]
-    low, high = chart.Y.min(axis=0), chart.Y.max(axis=0)
+    grid, values, box = chart.field
     placed = np.empty((q, 2), np.float32)
-    with Crew(n_jobs, max(n, q)) as crew:
-        field = Field(chart.alpha, crew)
-        field.compute(chart.Y, low, high)
-        settle = partial(
-            settle_samples,
-            field.grid,
-            field.values,
-            chart.Y,
-            near,
-            weights,
-            box=np.concatenate([low, high]),
-            alpha=chart.alpha,
-            push=n / (calm * chart.share * chart.Z),
-            flat=chart.flat,
-            placed=placed,
-        )
+    settle = partial(
+        settle_samples,
+        grid,
+        values,
+        chart.Y,
+        near,
+        weights,
+        box=box,
+        alpha=chart.alpha,
+        push=n / (calm * chart.share * chart.Z),
+        flat=chart.flat,
+        placed=placed,
+    )
+    with Crew(n_jobs, q) as crew:
         crew.run(lambda rows: settle(rows=rows), cut(q))
     return placed.astype(np.float64)
 
