@@ -50,12 +50,13 @@ if hasattr(os, "register_at_fork"):
 
 def by_products(X: np.ndarray, n_jobs: int | None) -> Finder:
     """Return what finds candidates by scikit-learn."""
-    search = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(X)
+    center = X.mean(axis=0)  # products of numbers far from 0 say little
+    search = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(X - center)
 
     def find(queries: np.ndarray, n_wanted: int) -> tuple[np.ndarray, np.ndarray]:
         def nearest(block: slice) -> tuple[np.ndarray, np.ndarray]:
             with _one_at_a_time:
-                far, column = search.kneighbors(queries[block], n_wanted)
+                far, column = search.kneighbors(queries[block] - center, n_wanted)
             return column, far[:, -1]
 
         # scikit-learn has its own threads; the blocks are for the progress bar.
