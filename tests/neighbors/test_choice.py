@@ -18,6 +18,7 @@ from sklearn.preprocessing import scale
 import patchfold as pf
 from patchfold.exceptions import NeighborCountWarning
 from patchfold.graph.connectivity import closest_pairs
+from patchfold.neighbors import distinct
 from patchfold.neighbors import exact as exact_module
 from patchfold.neighbors.choice import (
     find_neighbors,
@@ -291,8 +292,8 @@ def test_few_rows_of_a_table_with_ties_are_compared_with_all(name, monkeypatch):
 
 
 def test_rows_of_equal_hash_that_differ_are_kept_apart(monkeypatch):
-    monkeypatch.setattr(exact_module, "_hash", lambda X: np.zeros(len(X), np.uint64))
-    assert exact_module.find_distinct(random_points()) is None
+    monkeypatch.setattr(distinct, "_hash", lambda X: np.zeros(len(X), np.uint64))
+    assert distinct.find_distinct(random_points()) is None
     X = tied_tables()["few_distinct"]
     found = find_neighbors(X, 5)
     monkeypatch.undo()

@@ -1,6 +1,8 @@
-"""Nearest distinct rows -> nearest rows, where many rows are equal."""
+"""Rows of which many are equal: the distinct ones, and what is nearest to them."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,19 +54,64 @@ def expand_neighbors(
     return first_of_each_row(*listed, n_neighbors)
 
 
-def without_selves(
-    indices: np.ndarray, squared: np.ndarray, own: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Leave out of each row what the query is itself, or else the last.
+class DistinctRows(NamedTuple):
+    """Which rows of a table are equal.
+
+    Attributes
+    ----------
+    first : int array (d,)
+        Where each distinct row occurs first, ascending.
+    label : int array (n,)
+        Which of the distinct rows each row is.
+    members : int array (n,)
+        All rows, those that are equal side by side, ascending among themselves.
+    starts : int array (d + 1,)
+        Where in `members` those of each distinct row begin.
+    """
+
+    first: np.ndarray
+    label: np.ndarray
+    members: np.ndarray
+    starts: np.ndarray
+
+
+def find_distinct(X: np.ndarray) -> DistinctRows | None:
+    """Find the distinct rows; None if rows that differ have the same hash.
+
+    Parameters
+    ----------
+    X : float64 array (n, m)
+        The table.
 
     Examples
     --------
     >>> import numpy as np
-    >>> found = np.array([[0, 1, 2], [0, 1, 2]])
-    >>> without_selves(found, np.zeros((2, 3)), np.array([1, 7]))[0].tolist()
-    [[0, 2], [0, 1]]
+    >>> rows = find_distinct(np.array([[1.0], [0.0], [1.0]]))
+    >>> rows.first.tolist(), rows.label.tolist(), rows.members.tolist()
+    ([0, 1], [0, 1, 0], [0, 2, 1])
     """
-    keep = indices != own[:, None]
-    keep[keep.all(axis=1), -1] = False
-    shape = indices.shape[0], indices.shape[1] - 1
-    return indices[keep].reshape(shape), squared[keep].reshape(shape)
+    _, first, group = np.unique(_hash(X), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty_like(order)
+    number[order] = np.arange(order.size)
+    first, label = first[order], number[group]
+    if not (X[first[label]] == X).all():
+        return None
+    starts = np.concatenate([[0], np.cumsum(np.bincount(label))])
+    return DistinctRows(first, label, np.argsort(label, kind="stable"), starts)
+
+
+def _hash(X: np.ndarray) -> np.ndarray:
+    """Return a number for each row that two rows seldom share."""
+    rng = np.random.default_rng(0)
+    factors = np.array(rng.integers(0, 2**62, X.shape[1]), dtype=np.uint64)
+    factors = np.uint64(2) * factors + np.uint64(1)
+    total = np.zeros(X.shape[0], dtype=np.uint64)
+    for number in range(X.shape[1]):
+        bits = (X[:, number] + 0.0).view(np.uint64)  # not -0
+        bits ^= bits >> np.uint64(32)  # simple numbers have their digits in front
+        bits *= np.uint64(0x9E3779B97F4A7C15)
+        bits ^= bits >> np.uint64(29)
+        bits *= factors[number]
+        total += bits
+    return total

@@ -1,24 +1,31 @@
 """Queries and samples -> the nearest of all samples, exactly.
 
-Candidates are compared in single precision, and the few that matter exactly. Tables of
-many ties, and small ones, go their own ways.
+A loop finds a few neighbours. What it leaves open, and many neighbours, are found among
+candidates, which are compared in single precision, and exactly where that matters.
+Tables of many ties, and small ones, go their own ways.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from ..backends.native.cells import Groups, group_samples, search_cells
-from ..backends.native.loops import loops
-from ..backends.native.neighbors import first_of_each_row, squared_distances_to
+from ..backends.native.loops import as_kind, loops
+from ..backends.native.neighbors import (
+    MOST_NEIGHBORS,
+    first_of_each_row,
+    lay_out,
+    nearest_members,
+    squared_distances_to,
+    without_selves,
+)
 from ..backends.threads import map_blocks
 from ..records import Neighborhoods
 from .all_pairs import BEYOND_TIES, MANY, Finder, among_all, by_products
-from .distinct import expand_neighbors, without_selves
+from .distinct import DistinctRows, expand_neighbors, find_distinct
 
 FEW = 1000
 """Up to this many samples all pairs are compared by plain matrix products ..."""
@@ -74,16 +81,7 @@ def search_all(
     own: np.ndarray | None = None,
     n_jobs: int | None = None,
 ) -> Neighborhoods:
-    """Search all samples: a few too many in single precision, then exact distances.
-
-    A row is settled if all samples that were not kept are beyond its K-th neighbour.
-    Where ties leave it open, more candidates are kept; where rounding does, products in
-    double precision find them. A row that is open then is compared with all samples.
-
-    Two kinds of tables have many ties. Where most rows are repeated, the distinct ones
-    are searched, and each of their neighbours stands for all rows that are equal to it.
-    Small integers are compared without rounding errors, so that ties are settled in
-    single precision.
+    """Search all samples in the fastest way; the result does not depend on it.
 
     Parameters
     ----------
@@ -118,6 +116,70 @@ def search_all(
     n_listed = n_neighbors + (own is not None)  # a query may find itself
     if MANY * (n_listed + SPARE) >= n:
         return among_all(*wanted)
+    few = n > FEW_LOOPS and n_listed <= MOST_NEIGHBORS
+    if few and X.shape[1] <= FEATURES and loops() is not None:
+        return _among_few(*wanted)
+    return _among_many(*wanted)
+
+
+def _among_few(
+    queries: np.ndarray,
+    X: np.ndarray,
+    n_neighbors: int,
+    own: np.ndarray | None,
+    n_jobs: int | None,
+) -> Neighborhoods:
+    """Search by a loop for few neighbours; what that leaves open, as for many."""
+    wanted, n_queries = (queries, X, n_neighbors, own, n_jobs), queries.shape[0]
+    samples = lay_out(X)
+    if samples is None:
+        return _among_many(*wanted)
+    indices = np.empty((n_queries, n_neighbors + (own is not None)), np.int64)
+
+    def search(rows: slice) -> None:
+        ours = as_kind(queries[rows], np.float64)
+        found = nearest_members(samples, ours, indices.shape[1])
+        assert found is not None  # there are loops
+        indices[rows] = found
+
+    if n_queries >= 8 * ASKED:
+        some = slice(None, None, n_queries // ASKED)
+        search(some)
+        if np.median(indices[some, 0]) < 0:  # most would be searched in vain
+            return _among_many(*wanted)
+    map_blocks(search, n_queries, 0, n_jobs, step=2 * STEP)
+    left = np.flatnonzero(indices[:, 0] < 0)
+    indices[left] = -1
+    squared = squared_distances_to(queries, X, indices, n_jobs=n_jobs)
+    if own is not None:
+        indices, squared = without_selves(indices, squared, own)
+    distances = np.sqrt(squared)
+    if left.size:
+        ours = None if own is None else own[left]
+        rest = _among_many(queries[left], X, n_neighbors, ours, n_jobs)
+        indices[left], distances[left] = rest.indices, rest.distances
+    return Neighborhoods(indices, distances)
+
+
+def _among_many(
+    queries: np.ndarray,
+    X: np.ndarray,
+    n_neighbors: int,
+    own: np.ndarray | None,
+    n_jobs: int | None,
+) -> Neighborhoods:
+    """Search for a few too many in single precision, then by exact distances.
+
+    A row is settled if all samples that were not kept are beyond its K-th neighbour.
+    Where ties leave it open, more candidates are kept; where rounding does, products in
+    double precision find them. A row that is open then is compared with all samples.
+
+    Two kinds of tables have many ties. Where most rows are repeated, the distinct ones
+    are searched, and each of their neighbours stands for all rows that are equal to it.
+    Small integers are compared without rounding errors, so that ties are settled in
+    single precision.
+    """
+    wanted, n = (queries, X, n_neighbors, own, n_jobs), X.shape[0]
     rows = find_distinct(X) if 2 * queries.shape[0] >= n else None
     if rows is not None and rows.first.size <= MOSTLY * n:
         return _among_distinct(rows, *wanted)
@@ -329,66 +391,3 @@ def _set_apart(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if here.all() or n_far > FEW_FAR:
             return near, np.setdiff1d(np.arange(X.shape[0]), near)
         near = near[here]
-
-
-class DistinctRows(NamedTuple):
-    """Which rows of a table are equal.
-
-    Attributes
-    ----------
-    first : int array (d,)
-        Where each distinct row occurs first, ascending.
-    label : int array (n,)
-        Which of the distinct rows each row is.
-    members : int array (n,)
-        All rows, those that are equal side by side, ascending among themselves.
-    starts : int array (d + 1,)
-        Where in `members` those of each distinct row begin.
-    """
-
-    first: np.ndarray
-    label: np.ndarray
-    members: np.ndarray
-    starts: np.ndarray
-
-
-def find_distinct(X: np.ndarray) -> DistinctRows | None:
-    """Find the distinct rows; None if rows that differ have the same hash.
-
-    Parameters
-    ----------
-    X : float64 array (n, m)
-        The table.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rows = find_distinct(np.array([[1.0], [0.0], [1.0]]))
-    >>> rows.first.tolist(), rows.label.tolist(), rows.members.tolist()
-    ([0, 1], [0, 1, 0], [0, 2, 1])
-    """
-    _, first, group = np.unique(_hash(X), return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    number = np.empty_like(order)
-    number[order] = np.arange(order.size)
-    first, label = first[order], number[group]
-    if not (X[first[label]] == X).all():
-        return None
-    starts = np.concatenate([[0], np.cumsum(np.bincount(label))])
-    return DistinctRows(first, label, np.argsort(label, kind="stable"), starts)
-
-
-def _hash(X: np.ndarray) -> np.ndarray:
-    """Return a number for each row that two rows seldom share."""
-    rng = np.random.default_rng(0)
-    factors = np.array(rng.integers(0, 2**62, X.shape[1]), dtype=np.uint64)
-    factors = np.uint64(2) * factors + np.uint64(1)
-    total = np.zeros(X.shape[0], dtype=np.uint64)
-    for number in range(X.shape[1]):
-        bits = (X[:, number] + 0.0).view(np.uint64)  # not -0
-        bits ^= bits >> np.uint64(32)  # simple numbers have their digits in front
-        bits *= np.uint64(0x9E3779B97F4A7C15)
-        bits ^= bits >> np.uint64(29)
-        bits *= factors[number]
-        total += bits
-    return total

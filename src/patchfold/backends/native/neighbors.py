@@ -186,6 +186,24 @@ def first_of_each_row(
     return np.take_along_axis(column, order, axis=1), squared
 
 
+def without_selves(
+    indices: np.ndarray, squared: np.ndarray, own: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Leave out of each row what the query is itself, or else the last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = np.array([[0, 1, 2], [0, 1, 2]])
+    >>> without_selves(found, np.zeros((2, 3)), np.array([1, 7]))[0].tolist()
+    [[0, 2], [0, 1]]
+    """
+    keep = indices != own[:, None]
+    keep[keep.all(axis=1), -1] = False
+    shape = indices.shape[0], indices.shape[1] - 1
+    return indices[keep].reshape(shape), squared[keep].reshape(shape)
+
+
 def nearest_first(
     squared: np.ndarray, n_neighbors: int
 ) -> tuple[np.ndarray, np.ndarray]:
