@@ -246,6 +246,28 @@ class TestDecisions:
         assert automatic.exit_code == 0, automatic.output
         assert automatic.output.lower().count("decided: ") == 5
 
+    def test_names_of_any_kind_stand_in_it(self, tmp_path):
+        """Bash reads it, a Parquet file has names that a text file cannot have."""
+        names = ["-x", "", " w ", "a,b", '"', "$HOME", "it's\t`id`", "n\nl", "--out"]
+        names += ["nb\u00a0sp", "\u202ertl", "\\", "naïve 名前", "!h", "=x", "*"]
+        frame = pd.DataFrame({n: [f"{n}{i}" for i in range(40)] for n in names})
+        frame.assign(v=np.arange(40.0) ** 2 % 7, u=np.arange(40.0) % 9).to_parquet(
+            tmp_path / "t.parquet"
+        )
+        out = tmp_path / "e.csv"
+        done = run("embed", f"--out={out}", "--", tmp_path / "t.parquet")
+        assert done.exit_code == 2
+        assert len(done.output.splitlines()) == 1 + len(names) + 2
+        command = f"printf '%s\\0' {done.output.splitlines()[-1]}"
+        split = subprocess.run(["bash", "-c", command], capture_output=True, check=True)
+        first, *again = split.stdout.decode().split("\0")[:-1]
+        assert first == "patchfold"
+        done = run(*again)
+        assert done.exit_code == 0, done.output
+        assert "; 2 numbers scaled; left out: " in done.output
+        columns = list(pd.read_csv(out).columns)
+        assert columns == ["-x", "cauchy_map_1", "cauchy_map_2"]
+
     def test_what_was_read_and_decided_is_told(self, messy, tmp_path):
         done = run("embed", messy, f"--out={tmp_path / 'e.csv'}", "--auto", "--json")
         assert done.exit_code == 0, done.output
@@ -373,6 +395,17 @@ class TestNewRows:
         assert not out.exists()
         for refused in ("--drop", "--impute", "--keep", "--auto"):
             assert refused not in done.output
+
+    def test_words_among_numbers_may_be_counted_as_missing(self, fitted, tmp_path):
+        frame, model, _ = fitted
+        frame = frame.astype({"a": object})
+        frame.loc[frame.index[1], "a"] = "no idea"
+        done, _ = self.place(frame, model, tmp_path)
+        assert done.exit_code == 2
+        assert "Got no idea instead" in done.output
+        assert "count them as missing (--missing 'no idea')." in done.output
+        done, _ = self.place(frame, model, tmp_path, "--missing", "no idea")
+        assert done.exit_code == 0, done.output
 
     def test_what_a_file_says_of_its_table_is_checked(self, fitted, tmp_path):
         _, model, _ = fitted

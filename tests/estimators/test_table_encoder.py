@@ -52,6 +52,17 @@ def as_table(kind, frame):
 over_tables = pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
 
 
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_types_of_pandas_with_gaps_of_their_own_are_the_same_columns(backend):
+    pytest.importorskip("pyarrow")
+    frame = make_frame(gaps=True)
+    typed = frame.convert_dtypes(dtype_backend=backend)
+    encoder = pf.TableEncoder().fit(typed)
+    assert encoder.kinds_ == pf.TableEncoder().fit(frame).kinds_
+    expected = pf.TableEncoder().fit_transform(frame)
+    np.testing.assert_allclose(encoder.transform(typed), expected, atol=1e-12)
+
+
 def test_the_kinds_of_columns_are_told_apart():
     assert pf.TableEncoder().fit(make_frame()).kinds_ == (
         *("number", "number", "category", "category", "boolean"),

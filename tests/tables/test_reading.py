@@ -415,6 +415,33 @@ class TestDecisions:
         assert itself.ids.name == "name"
         assert len(itself.decided) == 6
 
+    @pytest.mark.parametrize("kind", ["polars", "arrow", "batch", "array"])
+    def test_tables_of_other_kinds_are_described(self, kind):
+        pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+        frame = pd.DataFrame({"0": ["€ 3", "€ 4"], "1": ["1.2.2020", "31.1.2020"]})
+        made = {
+            "polars": lambda: pl.from_pandas(frame),
+            "arrow": lambda: pa.Table.from_pandas(frame),
+            "batch": lambda: pa.RecordBatch.from_pandas(frame),
+            "array": lambda: frame.to_numpy(dtype=object),
+        }[kind]()
+        table = pf.tables.describe(made)
+        assert table["kind"].to_dict() == {"0": "number", "1": "date"}
+
+    @pytest.mark.parametrize(
+        ("frame", "options", "words"),
+        [
+            (pd.DataFrame(), {}, "no rows or no columns"),
+            (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, "is named 'a'"),
+            (pd.DataFrame({"b": [[1], [2]]}), {}, "the cells of 'b' hold lists"),
+            (pd.DataFrame({"b": [1, 2]}), {"target": "y"}, "there is no column 'y'"),
+            (pd.DataFrame({"b": [1, 2]}), {"drop": ["y"]}, "there is no column 'y'"),
+        ],
+    )
+    def test_what_cannot_be_described_is_refused(self, frame, options, words):
+        with pytest.raises(ValueError, match=words):
+            pf.tables.describe(frame, **options)
+
     def test_they_are_described_as_a_data_frame(self, messy):
         table = pf.tables.describe(messy, target="hue")
         assert list(table.index) == list(messy.columns)

@@ -8,6 +8,7 @@ from helpers.wild_tables import differs, wild_tables
 
 from patchfold.tables import read_source, read_table
 from patchfold.tables.interpretation import interpret
+from patchfold.tables.judging import judge_columns
 from patchfold.tables.reading import ReadOptions
 
 WILD = wild_tables()
@@ -60,6 +61,9 @@ class TestNothingIsGuessedInSilence:
             ("latin1.csv", "not in UTF-8, and was read as Windows-1252"),
             ("no-header.csv", "there is no header"),
             ("title.csv", "a line above the header was skipped: 'Sales of 2020'"),
+            ("no-header-whole.csv", "there is no header: the first row has numbers"),
+            ("no-header-words.csv", "cells that are found again below"),
+            ("utf16-without-mark.csv", "it was read as utf-16-le"),
         ],
     )
     def test_what_is_unusual_about_a_file_is_told(self, name, words):
@@ -75,6 +79,9 @@ class TestNothingIsGuessedInSilence:
             ("3 mars 2020\n4 mars 2020", "looks like dates", "drop", "b"),
             ("$ 3\n€ 4", "looks like numbers", "drop", "b"),
             ("01234\n00501", "codes with zeros in front", "drop", "b"),
+            ("1/3\n2/5", r"looks like numbers, but is none \(1/3", "drop", "b"),
+            ("1.234\n2.345", "may be a decimal mark or not", "decimal", ","),
+            ("see 1\n2k\n3k", r"looks like numbers, but is none \(2k", "drop", "b"),
             (
                 "\n".join([*map(str, range(30)), "lost"]),
                 "in 1 of 31 rows lost",
@@ -95,6 +102,23 @@ class TestNothingIsGuessedInSilence:
             said = (value,) if option == "missing" else value
             again = read_source(tmp_path / "t.csv", ReadOptions(**{option: said}))
             assert not again.doubts
+
+    def test_other_dates_decide_which_order_is_proposed(self, tmp_path):
+        rows = ["a;b", "1/31/2020;1/2/2020", "2/1/2020;3/4/2020"]
+        (name, doubt), *others = read_source(
+            write(tmp_path, "\n".join(rows))
+        ).doubts.items()
+        assert (name, doubt.option, doubt.value, others) == ("b", "dates", "mdy", [])
+
+    @pytest.mark.parametrize(
+        ("cell", "option"),
+        [("{}.5 ± 2", "drop"), ("{}/7", "drop"), ("A-{}", "id"), ("{:05d}", "id")],
+    )
+    def test_what_looks_like_numbers_names_no_samples(self, tmp_path, cell, option):
+        rows = [f"{i * i % 7};{cell.format(i)}" for i in range(40)]
+        source = read_source(write(tmp_path, "\n".join(["a;b", *rows])))
+        (found,) = judge_columns(source.frame, skipped=["a"], doubts=source.doubts)
+        assert found.doubt.option == option
 
     def test_words_are_no_doubt(self, tmp_path):
         text = "a,b,c\n1,red,M 1\n2,blue,Q2\n3,red,v3\n"

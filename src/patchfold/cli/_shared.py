@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -86,7 +85,7 @@ TYPED: ContextVar[Sequence[str]] = ContextVar("TYPED", default=())
 
 def decided_command(decisions: dict[str, Any]) -> str:
     """Return the command that runs, with options that decide what is in doubt."""
-    from ..tables.naming import join_names, split_names
+    from ..tables.naming import join_names, split_names, typed
 
     words, added = list(TYPED.get()), []
     for name, value in decisions.items():
@@ -102,7 +101,9 @@ def decided_command(decisions: dict[str, Any]) -> str:
                 words.remove(word)
             value = join_names(dict.fromkeys([*said, *value]))
         added += [option, value]
-    return shlex.join(["patchfold", *words, *added])
+    place = words.index("--") if "--" in words else len(words)
+    words[place:place] = added
+    return " ".join(["patchfold", *map(typed, words)])
 
 
 def printable(text: str) -> str:

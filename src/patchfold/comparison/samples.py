@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tables import Source, read_source
+from ..tables.frames import as_frame
 from ..tables.interpretation import interpret
 from ..tables.reading import ReadOptions
 
@@ -20,14 +21,11 @@ def read_data(
     data: Any, target: Any, id: str | None, reading: ReadOptions | None
 ) -> Source:
     """Return the table with the column of the target."""
-    import pandas as pd
-
     named = target if isinstance(target, str) else None
     if isinstance(data, (str, os.PathLike)):
         source = read_source(data, reading, plain=(named, id))
     else:
-        frame = pd.DataFrame(data).rename(columns=str)
-        found = interpret(frame, plain=(named, id))
+        found = interpret(as_frame(data), plain=(named, id))
         source = Source("data", found.frame, None, found.notes, found.doubts)
     if target is None or named:
         return replace(source, target=named or source.target)

@@ -136,7 +136,7 @@ def choose_columns(
     (('size',), ('hue',), {'unit': 'constant'})
     """
     drop, keep = tuple(drop), tuple(keep)
-    _check_names(frame, target, drop, id, keep)
+    check_names(frame, target, drop, id, keep)
     if len(frame) < 2:
         raise ValueError(f"a table must have two rows or more. Got {len(frame)}.")
     judge = partial(judge_columns, keep=keep, named=id is not None, doubts=doubts)
@@ -244,13 +244,14 @@ def _cells(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     return cells, pd.isna(cells)
 
 
-def _check_names(
+def check_names(
     frame: pd.DataFrame,
     target: str | None,
     drop: tuple[str, ...],
     id: str | None,
     keep: tuple[str, ...],
 ) -> None:
+    """Raise ValueError if a column that is named does not exist."""
     lists = {"target": [target], "id": [id], "drop": drop, "keep": keep}
     known = set(frame.columns)
     for role, names in lists.items():

@@ -17,21 +17,43 @@ if TYPE_CHECKING:
 ORDERS = {"dmy": "day, month, year", "mdy": "month, day, year", "ymd": "year first"}
 """Orders of day, month and year."""
 
+SAMPLE = 100
+"""Texts in which names of months are looked for."""
+
 _NUMERIC = (
     r"(?P<one>\d{1,4})(?P<sign>[-./])(?P<two>\d{1,2})[-./](?P<three>\d{1,4})"
     r"(?:[T, ]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d(?:\.\d+)?))?"
     r" ?(?P<half>[AaPp]\.?[Mm]\.?)?)?"
 )
 _NAMED = (
-    *("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y"),
-    *("%d-%b-%Y", "%d-%b-%y", "%d %b %y", "%d. %B %Y", "%b %Y", "%B %Y", "%b-%Y"),
-    *("%a, %d %b %Y", "%A, %d %B %Y", "%A, %B %d, %Y", "%d %b %Y %H:%M:%S"),
+    *("%d %b %Y", "%b %d, %Y", "%b %d %Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %y"),
+    *("%d. %b %Y", "%b %Y", "%b-%Y", "%b-%y", "%Y %b %d", "%Y-%b-%d", "%d/%b/%Y"),
+    *("%a, %d %b %Y", "%A, %d %b %Y", "%A, %b %d, %Y", "%d %b %Y %H:%M:%S"),
     *("%d %b %Y %H:%M", "%a %b %d %H:%M:%S %Y", "%b %d, %Y %H:%M"),
+    *("%b %d, %Y %I:%M %p", "%d %b %Y %I:%M %p", "%d-%b-%Y %H:%M:%S"),
 )
-_TIME = r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:\.\d+)?))?"
+"""Orders of a name and numbers; months have been cut to three letters before."""
+
+_MONTH = re.compile(
+    r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?:uary|ruary|ch|il|e|y|ust|"
+    r"t|tember|ober|ember)?\b\.?",
+    re.IGNORECASE,
+)
+_NTH = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b", re.IGNORECASE)
+_ISO = re.compile(r"\d{4}-\d\d|\d{8}T\d{4}")
+_WEEK = r"\d{4}-?W\d\d(?:-?[1-7])?"
+_QUARTER = (
+    r"(?P<before>\d{4})[-/ ]?Q(?P<quarter>[1-4])|"
+    r"Q(?P<last>[1-4])[-/ ]?(?P<behind>\d{4})"
+)
+
+_TIME = (
+    r"(?:(?P<days>\d+) days?,? ?)?(?P<hour>\d{1,4}):(?P<minute>[0-5]\d)"
+    r"(?::(?P<second>[0-5]\d(?:\.\d+)?))?(?: ?(?P<half>[AaPp]\.?[Mm]\.?))?"
+)
 LIKE = re.compile(
     r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b.*|\d{1,2}\.? \w{3,} \d{2,4}|"
-    r"\w{3,} \d{1,2},? \d{4}|\d{4}-\d\d-\d\d.*"
+    r"\w{3,} \d{1,2},? \d{4}|\d{4}-\d\d-\d\d.*|\d{1,4}:\d\d(:\d\d.*)?"
 )
 """Texts that look like a date."""
 
@@ -70,14 +92,55 @@ def read_dates(texts: pd.Series, order: str | None = None) -> Dates | None:
     parts = texts.str.extract(f"^{_NUMERIC}$")
     if parts["one"].notna().any():
         return _ordered(parts, order)
-    iso = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
-    if re.match(r"\d{4}-\d\d", first) and iso.notna().any():
-        return Dates(iso.dt.tz_localize(None), "ISO 8601")
+    if _ISO.match(first):
+        iso = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
+        if iso.notna().any():
+            return Dates(iso.dt.tz_localize(None), "ISO 8601")
+    if re.fullmatch(_WEEK, first):
+        return _read_weeks(texts)
+    if re.fullmatch(_QUARTER, first):
+        return _read_quarters(texts)
+    return _read_names(texts)
+
+
+def _read_names(texts: pd.Series) -> Dates | None:
+    """Read dates with names of months: in the form that the first of them has."""
+    import pandas as pd
+
+    some = [text for text in texts[:SAMPLE] if _MONTH.search(text)]
+    if not some:
+        return None
+    some, short = (
+        column.str.replace(_MONTH, r"\1", regex=True).str.replace(_NTH, "", regex=True)
+        for column in (pd.Series(some[:1]), texts)
+    )
     for form in _NAMED:
-        if not pd.isna(pd.to_datetime(first, format=form, errors="coerce")):
-            dates = pd.to_datetime(texts, format=form, errors="coerce")
+        if not pd.isna(pd.to_datetime(some[0], format=form, errors="coerce")):
+            dates = pd.to_datetime(short, format=form, errors="coerce")
             return Dates(dates, "names of months")
     return None
+
+
+def _read_weeks(texts: pd.Series) -> Dates:
+    """Read weeks of ISO 8601, such as 2020-W05, as their Mondays."""
+    import pandas as pd
+
+    plain = texts.where(texts.str.fullmatch(_WEEK)).str.replace("-", "", regex=False)
+    plain = plain.where(plain.str.len() > 7, plain + "1")
+    return Dates(pd.to_datetime(plain, format="%GW%V%u", errors="coerce"), "weeks")
+
+
+def _read_quarters(texts: pd.Series) -> Dates:
+    """Read quarters of a year, such as 2020-Q3, as their first days."""
+    import pandas as pd
+
+    parts = texts.str.extract(f"^(?:{_QUARTER})$")
+    numbers = {
+        "year": pd.to_numeric(parts["before"].fillna(parts["behind"])),
+        "month": pd.to_numeric(parts["quarter"].fillna(parts["last"])) * 3 - 2,
+        "day": 1,
+    }
+    return Dates(pd.to_datetime(pd.DataFrame(numbers), errors="coerce"), "quarters")
 
 
 def _ordered(parts: pd.DataFrame, order: str | None) -> Dates | None:
@@ -112,7 +175,8 @@ def _assemble(parts: pd.DataFrame, order: str) -> pd.Series:
     short = parts[named["y"]].str.len() <= 2
     numbers["year"] = year.mask(short, year + np.where(year < 70, 2000, 1900))
     dates = pd.to_datetime(pd.DataFrame(numbers), errors="coerce")
-    hours = _hours(parts).where(parts["hour"].notna(), 0)
+    hours = _hours(parts)
+    hours = hours.where(hours < 24).where(parts["hour"].notna(), 0)
     return (dates + pd.to_timedelta(hours, unit="h")).dt.round("us")
 
 
@@ -127,14 +191,22 @@ def _hours(parts: pd.DataFrame) -> pd.Series:
         halved = parts["half"].notna()
         hour = hour.where(~halved, hour % 12 + np.where(late.eq(True), 12, 0))
     hours = hour + minute / 60 + second.fillna(0) / 3600
-    return hours.where(hours < 24)
+    return hours
 
 
 def read_times(texts: pd.Series) -> pd.Series | None:
-    """Return times of day as parts of a day; None where not all are such."""
+    """Return times and durations as parts of a day; None where not all are such.
+
+    Of hours and minutes alone, 24 hours and more are none: a score, perhaps.
+    """
+    import pandas as pd
+
     parts = texts.str.extract(f"^{_TIME}$")
     hours = _hours(parts)
-    return hours / 24 if hours.notna().all() else None
+    long = (hours >= 24) & parts["second"].isna()
+    if hours.isna().any() or long.any():
+        return None
+    return hours / 24 + pd.to_numeric(parts["days"]).fillna(0)
 
 
 def read_compact(column: pd.Series) -> pd.Series | None:

@@ -6,24 +6,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .judging import Finding
-from .naming import listed, split_names, typed
+from .naming import join_names, listed, split_names, typed
 
 OTHERWISE = {
     "drop": "leave it out (--drop {0}), or use it as it is (--keep {0})",
     "firm": "leave it out (--drop {0})",
-    "id": "it may name the samples (--id {0}); or leave it out (--drop {0}), or use it "
+    "id": "it may name the samples (--id {2}); or leave it out (--drop {0}), or use it "
     "as it is (--keep {0})",
     "dates": "say which (--dates dmy or --dates mdy)",
     "decimal": "say which (--decimal , or --decimal .)",
     "missing": "count that as missing (--missing {1}), leave the column out (--drop "
     "{0}), or use its texts as categories (--keep {0})",
 }
-"""What can be done about a doubt: {0} is the column, {1} the value."""
+"""What can be done about a doubt: {0} is the column as a list, {1} the value, {2} the
+column."""
 
 DONE = {
     "drop": "{0} left out: it {1}",
     "id": "{0} names the samples: it {1}",
-    "dates": "{0} read with the day first: it {1}",
+    "dates": "dates read as {2}: {0} {1}",
     "decimal": "{0} read with the decimal mark {2!r}: it {1}",
     "missing": "{0}: {2} counted as missing",
 }
@@ -83,7 +84,9 @@ def _problem(finding: Finding) -> str:
     doubt = finding.doubt
     assert doubt is not None
     option = "firm" if doubt.firm else doubt.option
-    advice = OTHERWISE[option].format(typed(finding.column), typed(doubt.value))
+    column = finding.column
+    words = (join_names([column]), doubt.value, column)
+    advice = OTHERWISE[option].format(*map(typed, words))
     return f"column {finding.column!r} {doubt.reason}: {advice}."
 
 

@@ -19,7 +19,8 @@ MISSING = "?"
 ABSENT = (
     *("", MISSING, "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "-nan", "-NaN", "NULL"),
     *("null", "None", "\\N", "#N/A", "#N/A N/A", "#NA", "#DIV/0!", "#REF!", "#VALUE!"),
-    *("#NUM!", "#NAME?", "#NULL!"),
+    *("#NUM!", "#NAME?", "#NULL!", "(null)", "(NULL)", "<null>", "<NULL>", "[NULL]"),
+    *("Null", "NaT", "<NA>"),
 )
 """Words for a missing cell in columns of every kind."""
 
@@ -37,6 +38,9 @@ _TEXT = re.compile(r" *0\d+|[-+]?\d{16,}")
 """Digits that a number would lose: codes with zeros in front, long identifiers."""
 
 _NUMBER = re.compile(r"[-+]?\d{0,15}\.\d+([eE][-+]?\d+)?")
+
+
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}")
 
 
 def parse_csv(raw: bytes, dialect: Dialect) -> Any:
@@ -97,9 +101,17 @@ def _sampled(dialect: Dialect) -> tuple[list[int], list[int]]:
     """
     columns = list(zip(*dialect.rows, strict=False))
     texts = [p for p, cells in enumerate(columns) if any(map(_TEXT.fullmatch, cells))]
+    if dialect.separator == ";" and dialect.decimal is None:
+        texts += [p for p, cells in enumerate(columns) if _may_be_thousands(cells)]
     if len(columns) < MANY_COLUMNS:
         return texts, []
     return texts, [p for p, cells in enumerate(columns) if all(map(_is_number, cells))]
+
+
+def _may_be_thousands(cells: tuple[str, ...]) -> bool:
+    """Say whether every number is written like 1.234: PyArrow would read a fraction."""
+    present = [cell.strip() for cell in cells if cell.strip()]
+    return bool(present) and all(map(_THOUSANDS.fullmatch, present))
 
 
 def _is_number(cell: str) -> bool:
@@ -146,10 +158,11 @@ def read_rows(text: str, n_columns: int, numbers: Collection[int]) -> pd.DataFra
 def check_length(number: int, length: int, count: int) -> None:
     """Refuse a line that has more or fewer cells than there are columns."""
     if length != count:
+        unnamed = " Names of rows, as R writes them, need a name in the header, too."
         raise ValueError(
             f"line {number} has {length} cells, and there are {count} columns: put "
             "quotes around a cell that holds the separator, and '?' where one is "
-            "missing"
+            f"missing.{unnamed if length == count + 1 else ''}"
         )
 
 

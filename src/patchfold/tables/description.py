@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from .columns import check_names
 from .decisions import UndecidedColumnsError
+from .frames import as_frame
 from .interpretation import interpret
 from .judging import judge_columns, rare_classes
 from .reading import read_source
@@ -26,8 +29,8 @@ def describe(
 
     Parameters
     ----------
-    data : pandas.DataFrame, path or str
-        A table, a file, or the name of a dataset.
+    data : data frame, array, path or str
+        A table of pandas, Polars or Arrow, a file, or the name of a dataset.
     target : str, default=None
         The column of the classes.
     id : str, default=None
@@ -56,16 +59,18 @@ def describe(
     """
     import pandas as pd
 
-    if isinstance(data, pd.DataFrame):
-        found: Any = interpret(data, plain=(target, id))
-    else:
-        found = read_source(data, plain=(target, id))
+    drop, keep = tuple(drop), tuple(keep)
+    if isinstance(data, (str, os.PathLike)):
+        found: Any = read_source(data, plain=(target, id))
         target = target or found.target
-    frame, drop = found.frame, set(drop)
+    else:
+        found = interpret(as_frame(data), plain=(target, id))
+    frame = found.frame
+    check_names(frame, target, drop, id, keep)
     findings = judge_columns(
         frame,
         skipped={target, id, *drop},
-        keep=set(keep),
+        keep=keep,
         named=id is not None,
         doubts=found.doubts,
     )

@@ -7,13 +7,15 @@ not find out, this module does, from the first lines alone.
 from __future__ import annotations
 
 import csv
+import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
 
 SEPARATORS = ("\t", ";", ",", "|")
-"""Tried in this order; a blank only where none of them separates."""
+RARE_SEPARATORS = ("^", "~", "\x01", " ")
+"""Tried in this order; the rare ones only where none of the others separates."""
 
 MAX_COLUMNS = 100_000
 """A table with more is refused."""
@@ -33,10 +35,11 @@ SAMPLE_LINES = 200
 SAMPLE_BYTES = 2**18
 """Lines that are looked at: as many as these bytes hold, and always three."""
 
+_WHOLE = re.compile(r"[-+]?\d+")
 _FRACTION = re.compile(r"[-+]?\d*[.,]\d+([eE][-+]?\d+)?")
 _DECIMAL = {
     mark: re.compile(
-        rf"\D*(\d+{mark}(\d{{1,2}}|\d{{4,}})|\d{{1,3}}({group}\d{{3}})+{mark}\d+|"
+        rf"\D*(\d+{mark}(\d{{1,2}}|\d{{4,}})|0{mark}\d+|\d{{1,3}}({group}\d{{3}})+{mark}\d+|"
         rf"\d{{1,3}}({group}\d{{3}}){{2,}})\D*"
     )
     for mark, group in ((",", r"\."), (r"\.", ","))
@@ -83,9 +86,9 @@ def to_utf8(raw: bytes, encoding: str | None = None) -> tuple[bytes, list[str]]:
     Without an encoding, marks at the start are trusted, then UTF-8 is tried, then
     Windows-1252, which most other files of Western Europe and America are in.
     """
-    notes = []
-    if encoding is None and raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        encoding = "utf-16"
+    notes: list[str] = []
+    if encoding is None:
+        encoding, notes = _wide_encoding(raw)
     if encoding is not None:
         try:
             raw = raw.decode(encoding).encode("utf-8")
@@ -113,13 +116,29 @@ def to_utf8(raw: bytes, encoding: str | None = None) -> tuple[bytes, list[str]]:
     return raw, notes
 
 
+def _wide_encoding(raw: bytes) -> tuple[str | None, list[str]]:
+    """Return UTF-32 or UTF-16, where marks at the start or zeros say so."""
+    if raw[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
+        return "utf-32", []
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16", []
+    start = raw[:SAMPLE_BYTES]
+    zeros = [start[place::2].count(0) for place in (0, 1)]
+    for place, name in ((1, "utf-16-le"), (0, "utf-16-be")):
+        # Half of the bytes of Western text, and none of the others.
+        if zeros[place] > 0.4 * len(start) and not zeros[1 - place]:
+            return name, [f"it was read as {name}; --encoding names another one"]
+    return None, []
+
+
 def _western(raw: bytes, error: UnicodeDecodeError) -> bytes:
     try:
         return raw.decode("cp1252").encode("utf-8")
     except UnicodeDecodeError:
         raise ValueError(
             f"byte {error.start:,} is {raw[error.start]:#04x}, so it is no text in "
-            "UTF-8: name its encoding (--encoding)"
+            "UTF-8: name its encoding (--encoding), such as shift_jis, gb18030 or "
+            "windows-1251"
         ) from None
 
 
@@ -151,7 +170,7 @@ def find_dialect(
     """
     lines = _first_lines(raw)
     first, notes = 0, []
-    while first < len(lines) and (lines[first].isspace() or lines[first][0] == "#"):
+    while first < len(lines) and _says_nothing(lines, first):
         first += 1
     if first == len(lines):
         raise ValueError("it is empty")
@@ -172,8 +191,9 @@ def find_dialect(
         notes.append(f"a line above the header was skipped: {rows[0].cells[0][:60]!r}")
         rows.pop(0)
     names = [name.strip() for name in rows[0].cells]
-    if any(_FRACTION.fullmatch(name) for name in names):
-        notes.append("there is no header: the first row has numbers")
+    reason = _no_header(names, [row.cells for row in rows[1:]])
+    if reason:
+        notes.append(f"there is no header: {reason}")
         names = [f"column_{n + 1}" for n in range(len(names))]
         above = rows[0].start
     else:
@@ -189,6 +209,41 @@ def find_dialect(
         decimal=decimal or _decimal(cells),
         notes=notes,
     )
+
+
+def _says_nothing(lines: list[str], place: int) -> bool:
+    """Say whether a line is blank or a comment; "#" alone may name a column."""
+    line = lines[place]
+    if line.isspace() or line[0] != "#":
+        return line.isspace()
+    sep = line[1:].lstrip(" \"'")[:1]
+    below = next((other for other in lines[place + 1 :] if other[0] != "#"), "")
+    return sep not in SEPARATORS or line.count(sep) != below.count(sep)
+
+
+def _no_header(names: list[str], rows: list[list[str]]) -> str:
+    """Say why the first row is no header; nothing if it may be one.
+
+    Whole numbers are names if they rise, as years do. Words are cells if they are
+    found again in their columns: all of them, or any one beside whole numbers.
+    """
+    if any(_FRACTION.fullmatch(name) for name in names):
+        return "the first row has numbers"
+    columns = itertools.zip_longest(*rows, fillvalue="")
+    known = [{cell.strip() for cell in cells} for cells in columns]
+    known += [set()] * (len(names) - len(known))
+    words = [
+        name in cells
+        for name, cells in zip(names, known, strict=False)
+        if name and not _WHOLE.fullmatch(name)
+    ]
+    numbers = [int(name) for name in names if _WHOLE.fullmatch(name)]
+    rising = all(a < b for a, b in itertools.pairwise(numbers))
+    if numbers and (any(words) or not rising):
+        return "the first row has numbers"
+    if not numbers and len(names) > 1 and len(words) == len(names) and all(words):
+        return "the first row has cells that are found again below"
+    return ""
 
 
 class _Row(NamedTuple):
@@ -235,11 +290,11 @@ def _parse(lines: list[str], first: int, sep: str, quote: str) -> list[_Row]:
 def _separator(lines: list[str], tabs: bool) -> str:
     """Return what cuts most lines into as many cells, more than one."""
     best, share = "", 0.0
-    for sep in ("\t",) if tabs else (*SEPARATORS, " "):
+    for sep in ("\t",) if tabs else (*SEPARATORS, *RARE_SEPARATORS):
         counts = Counter(len(row.cells) for row in _parse(lines, 0, sep, '"'))
         usual, often = counts.most_common(1)[0] if counts else (1, 0)
         part = often / max(counts.total(), 1)
-        if sep == " " and best:
+        if sep in RARE_SEPARATORS and best:
             break
         if usual > 1 and part > share:
             best, share = sep, part

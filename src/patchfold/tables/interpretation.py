@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -54,12 +54,15 @@ class Doubt:
         cells are a list with commas.
     firm : bool
         Whether the column cannot be used as it is at all.
+    names : bool
+        Whether it may name the samples, if it differs in each row.
     """
 
     reason: str
     option: str
     value: str
     firm: bool = False
+    names: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,11 +180,29 @@ def interpret(
             notes[name] = done.note
         if done.doubt is not None:
             doubts[name] = done.doubt
+    doubts = _agree(doubts, notes)
     if changed:
         frame = frame.copy(deep=False)
         for name, values in changed.items():
             frame[name] = values
     return Interpreted(frame, notes, doubts)
+
+
+def _agree(doubts: dict[str, Doubt], notes: dict[str, str]) -> dict[str, Doubt]:
+    """Let the order of dates that other columns show decide those in doubt."""
+    shown = {
+        order
+        for name, note in notes.items()
+        for order, words in calendar.ORDERS.items()
+        if note == f"dates: {words}" and order != "ymd" and name not in doubts
+    }
+    if len(shown) != 1:
+        return doubts
+    order = shown.pop()
+    return {
+        name: replace(doubt, value=order) if doubt.option == "dates" else doubt
+        for name, doubt in doubts.items()
+    }
 
 
 def _read_compact(column: pd.Series) -> _Read | None:
@@ -268,7 +289,7 @@ def _read_texts(
     words = texts.astype(object).where(~absent, None)
     if there.str.fullmatch(rf"0\d{{{CODE_WIDTH - 1},}}").any():
         reason = f"has codes with zeros in front ({listed(there[:2].tolist())})"
-        return _Read(words, doubt=Doubt(reason, "drop", name))
+        return _Read(words, doubt=Doubt(reason, "drop", name, names=True))
     flags = _flags(there)
     if flags is not None:
         values = flags.astype("boolean").reindex(texts.index)
@@ -364,8 +385,9 @@ def _mixed(
 
 def _look_alike(texts: pd.Series, name: str) -> Doubt | None:
     """Doubt words that look like numbers or dates, and cannot be read as such."""
-    shown = listed(texts[:2].tolist())
     for form, what in ((calendar.LIKE, "dates"), (numerals.LIKE, "numbers")):
-        if texts.str.match(form).mean() > 0.5:
+        alike = texts.str.match(form)
+        if alike.mean() >= 0.5:
+            shown = listed(texts[alike][:2].tolist())
             return Doubt(f"looks like {what}, but is none ({shown})", "drop", name)
     return None

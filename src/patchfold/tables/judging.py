@@ -39,6 +39,9 @@ _ID = re.compile(
 )
 """Names of columns that identify samples."""
 
+_WORD = re.compile(r"[!-~]+")
+"""Texts that are names, however long: UUIDs, hashes, addresses."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -111,8 +114,8 @@ def judge_columns(
             and known.kind not in ("constant", "empty")
             and not ignored
         ):
-            names = known.doubt is not None and known.doubt.option == "id"
-            better = names and doubt.option == "drop"
+            is_name = known.doubt is not None and known.doubt.option == "id"
+            better = is_name and doubt.names
             found[name] = known if better else _with_doubt(known, doubt)
     findings = [found[name] for name in kinds]
     return _one_identifier(findings, named)
@@ -150,8 +153,9 @@ def _judge_numbers(
     missing = np.isnan(block.values).sum(axis=0)
     with np.errstate(invalid="ignore"):
         ordered = (block.greatest - block.least == n - 1) & (missing == 0)
+    flags = [kind.kind == "b" for kind in frame[names].dtypes]
     for place, name in enumerate(names):
-        doubt, kind = None, "number"
+        doubt, kind = None, "truth value" if flags[place] else "number"
         if empty[place] or constant[place]:
             kind = "empty" if empty[place] else "constant"
         elif faults[place]:
@@ -210,7 +214,7 @@ def _judge_words(column: pd.Series, name: str, keep: bool) -> Finding:
     texts = [str(text) for text in counts.index[:1000]]
     length = sum(map(len, texts)) / len(texts)
     reason = f"has {n_levels:,} different texts in {n_rows:,} rows"
-    if length > LONG_TEXT:
+    if length > LONG_TEXT and not all(map(_WORD.fullmatch, texts)):
         return Finding(
             name, "text", missing, n_levels, Doubt(f"{reason}: free text", "drop", name)
         )

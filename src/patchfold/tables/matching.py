@@ -10,9 +10,10 @@ import numpy as np
 from ..estimators.table_encoder import TableEncoder
 from .columns import as_category
 from .interpretation import as_flags
-from .naming import listed
+from .naming import join_names, listed, typed
 from .newcomers import Memory, News, count_beyond
-from .numbers import as_numbers
+from .numbers import as_numbers, is_number
+from .numerals import read_numerals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,9 @@ def match_columns(
     numbers, words = split_columns(encoder)
     dates = [n for n, k in _kinds(encoder) if k == "date"]
     _check_dates(frame, numbers, dates)
-    values = as_numbers(as_flags(frame, numbers), numbers)
+    flagged = as_flags(frame, numbers)
+    _check_numbers(flagged, numbers)
+    values = as_numbers(flagged, numbers)
     texts = {name: as_category(frame[name])[0] for name in words}
     table = pd.concat(
         [values, pd.DataFrame(texts, index=frame.index, dtype=object)], axis=1
@@ -120,6 +123,22 @@ def _check_dates(frame: pd.DataFrame, names: list[str], dates: Collection[str]) 
             raise ValueError(
                 f"column {name!r} must have dates. Got {str(column.dropna().iloc[0])!r}"
                 " instead."
+            )
+
+
+def _check_numbers(frame: pd.DataFrame, names: list[str]) -> None:
+    """Refuse words among numbers: which words, and how to count them as missing."""
+    for name, kind in frame[names].dtypes.items():
+        if is_number(kind):
+            continue
+        texts = frame[name].dropna().astype(str).drop_duplicates()
+        values, _ = read_numerals(texts.reset_index(drop=True))
+        words = texts[np.isnan(values)].tolist()
+        if words:
+            raise ValueError(
+                f"column {name!r} must have numbers only. Got {listed(words)} instead: "
+                "mend these cells, or count them as missing (--missing "
+                f"{typed(join_names(words[:8]))})."
             )
 
 

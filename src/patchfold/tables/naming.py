@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import shlex
 from collections.abc import Iterable
@@ -11,6 +9,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_SPECIAL = re.compile(r'[",]|^\s|\s$')
+_LISTED = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|([^,]*))(?:,|$)')
+"""Names that must stand in quotes in a list; a name of a list."""
 
 LONGEST_WORD = 60
 """Characters of a name or level that a message shows."""
@@ -23,8 +25,22 @@ def listed(words: list[str]) -> str:
 
 
 def typed(name: str) -> str:
-    """Return a name as it is typed in a shell."""
-    return shlex.quote(name) if name.isprintable() else repr(name)
+    r"""Return a name as it is typed in a shell.
+
+    Examples
+    --------
+    >>> from patchfold.tables.naming import typed
+    >>> print(typed("two words"), typed("a\tb"))
+    'two words' $'a\tb'
+    """
+    if name.isprintable():
+        return shlex.quote(name)
+    known = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
+    signs = (
+        known.get(sign) or (sign if sign.isprintable() else f"\\U{ord(sign):08x}")
+        for sign in name
+    )
+    return f"$'{''.join(signs)}'"
 
 
 def join_names(names: Iterable[str]) -> str:
@@ -38,15 +54,20 @@ def join_names(names: Iterable[str]) -> str:
     >>> split_names('size,"a, b"')
     ('size', 'a, b')
     """
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="").writerow(names)
-    return buffer.getvalue()
+    quoted = (
+        '"' + name.replace('"', '""') + '"' if _SPECIAL.search(name) else name
+        for name in names
+    )
+    return ",".join(quoted)
 
 
 def split_names(text: str) -> tuple[str, ...]:
     """Split a list with commas, in which a name may stand in quotes."""
-    rows = csv.reader([text], skipinitialspace=True)
-    names = tuple(name.strip() for row in rows for name in row if name.strip())
+    names = tuple(
+        found[1].replace('""', '"') if found[1] else found[2].strip()
+        for found in _LISTED.finditer(text)
+        if found[1] or found[2].strip()
+    )
     if text and not names:
         raise ValueError(f"names are listed with commas. Got {text!r} instead.")
     return names

@@ -20,7 +20,7 @@ SAMPLE = 2000
 
 CURRENCIES = (
     r"[$€£¥₹₽₩₺₪฿]|US\$|R\$|A\$|C\$|kr\.?|zł|Kč|Ft|Fr\.?|"
-    r"USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|ZAR|RUB|TRY|MXN"
+    r"Rs\.?|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|ZAR|RUB|TRY|MXN"
 )
 UNITS = (
     r"%|‰|°[CF]?|[kmµun]?g|lbs?|oz|[kcmµn]?m|inch|in|ft|mi|[mc]?l|m[²³23]|[kKMGT]i?B|"
@@ -29,12 +29,14 @@ UNITS = (
 )
 _SPACES = "[ \u00a0\u2009\u202f]"
 _NUMERAL = re.compile(
-    rf"(?P<open>\()?(?P<sign>[-+])?(?P<before>{CURRENCIES})?{_SPACES}*[-+]?"
+    rf"\(?[-+]?(?P<before>{CURRENCIES})?{_SPACES}*\(?[-+]?"
     rf"(?P<digits>\d(?:[\d.,'’_]|{_SPACES}(?=\d))*|[.,]\d+)(?P<power>[eE][-+]?\d+)?"
-    rf"{_SPACES}*(?P<behind>{CURRENCIES}|{UNITS})?(?P<close>\))?"
+    rf"{_SPACES}*(?P<behind>{CURRENCIES}|{UNITS})?[-)]?"
 )
-LIKE = re.compile(r"[-+(]?\s*\W?\s*\d")
-"""How a text begins that looks like a number."""
+LIKE = re.compile(
+    rf"(?![0-9A-Fa-f]{{8}}-|[0-9A-Fa-f]{{24}})[-+(]?\s*(?:\W|{CURRENCIES})?\s*\(?[-+]?[.,]?\d"
+)
+"""How a text begins that looks like a number, and is no UUID or hash."""
 
 
 @dataclass(frozen=True)
@@ -154,16 +156,18 @@ def _apply(texts: pd.Series, style: Style) -> np.ndarray:
     whole = r"\d+"
     if style.group:
         whole = rf"(?:\d{{1,3}}(?:(?:{style.group})\d{{3}})+|\d+)"
+        if "," in style.group:  # as in India, too
+            whole = rf"(?:{whole}|\d{{1,2}}(?:,\d\d)+,\d{{3}})"
     unit = rf"(?:{re.escape(style.unit)})?" if style.unit else ""
     mark = re.escape(style.decimal)
     number = rf"(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][-+]?\d+)?"
-    form = rf"\(?[-+]?{unit}{_SPACES}*[-+]?{number}{_SPACES}*{unit}\)?"
+    form = rf"\(?[-+]?{unit}{_SPACES}*\(?[-+]?{number}{_SPACES}*{unit}[-)]?"
     valid = texts.str.fullmatch(form).to_numpy(dtype=bool)
     kept = texts[valid]
-    negative = kept.str.startswith("(").to_numpy(dtype=bool)
+    negative = kept.str.contains(r"\(|-$").to_numpy(dtype=bool)
     if style.unit:
         kept = kept.str.replace(style.unit, "", regex=False)
-    kept = kept.str.replace(rf"[()]|{_SPACES}", "", regex=True)
+    kept = kept.str.replace(rf"[()]|-$|{_SPACES}", "", regex=True)
     if style.group:
         kept = kept.str.replace(style.group, "", regex=True)
     kept = kept.str.replace(style.decimal, ".", regex=False)

@@ -12,6 +12,7 @@ from ..backends.backend import require_memory
 from ..backends.files import check_growth
 from .arrow import text_columns, to_frame
 from .dialect import MAX_COLUMNS, MAX_NAME, TOO_WIDE
+from .naming import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -269,8 +270,12 @@ def _check_columns(schemas: list[Any]) -> list[str]:
     # pyarrow would call missing what a file lacks of the first one's columns.
     if any(other.names != schema.names for other in schemas):
         raise ValueError("the files in the folder have different columns")
-    for field in schema:
-        if types.is_nested(field.type):
-            raise ValueError(f"column {field.name!r} holds {field.type}, not one value")
+    nested = [field for field in schema if types.is_nested(field.type)]
+    if nested:
+        many = "column" if len(nested) == 1 else "columns"
+        held = listed([f"{field.name!r} holds {field.type}" for field in nested])
+        raise ValueError(
+            f"{many} {held}, not one value: write the file without them, or flat"
+        )
     kinds = (types.is_string, types.is_large_string, types.is_binary)
     return [f.name for f in schema if any(is_kind(f.type) for is_kind in kinds)]

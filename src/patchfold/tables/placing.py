@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +16,7 @@ from ..estimators.table_encoder import TableEncoder
 from . import encode_classes, match_columns, read_source
 from .embedding import Embedded, join_columns
 from .former import renew
+from .interpretation import Doubt
 from .matching import split_columns
 from .models.saving import ModelFileError, about_model, load_model
 from .newcomers import (
@@ -125,10 +126,20 @@ def place_table(
         remarks=[
             *read.remarks,
             *name_strangers(read.frame.columns, pipeline["columns"], memory),
+            *_tell_doubts(read.doubts, pipeline["columns"]),
             *replace(news, **far).told(),
             *dict.fromkeys(str(w.message) for w in caught),
         ],
     )
+
+
+def _tell_doubts(doubts: Mapping[str, Doubt], encoder: TableEncoder) -> list[str]:
+    """Say which numbers and dates of the model were read in one of two ways."""
+    return [
+        f"column {name!r} {doubt.reason}: --{doubt.option} says which."
+        for name, doubt in doubts.items()
+        if doubt.option in ("dates", "decimal") and name in encoder.feature_names_in_
+    ]
 
 
 def predict_classes(fitted: Fitted, samples: np.ndarray) -> np.ndarray | None:

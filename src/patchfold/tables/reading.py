@@ -24,6 +24,7 @@ from .delimited import parse_csv
 from .dialect import MAX_NAME, UNNAMED, find_dialect, to_utf8
 from .excel import read_excel
 from .interpretation import Customs, Doubt, interpret
+from .naming import listed
 from .parquet import REMEDY, read_feather, read_parquet
 
 if TYPE_CHECKING:
@@ -208,10 +209,15 @@ def _read_file(
         frame = raw.frame
         if frame.empty:
             raise ValueError("it has no rows or no columns")
-        frame.columns = frame.columns.map(str)
+        frame.columns = [
+            str(name) or f"{UNNAMED}{place}" for place, name in enumerate(frame)
+        ]
         twice = frame.columns[frame.columns.duplicated()]
         if len(twice):
-            raise ValueError(f"it has more than one column named {twice[0]!r}")
+            names = listed([repr(name) for name in dict.fromkeys(twice)])
+            raise ValueError(
+                f"it has more than one column named {names}: give each its own name"
+            )
         decimal = options.decimal or raw.decimal
         customs = Customs(decimal, options.dates, options.missing, raw.likely)
         found = interpret(

@@ -137,7 +137,8 @@ def _series(name: Any, series: Any, text: bool) -> Column:
 
     kind, types = series.dtype, pd.api.types
     if isinstance(kind, pd.ArrowDtype):
-        return _chunks(name, sys.modules["pyarrow"].chunked_array(series.array), text)
+        held = sys.modules["pyarrow"].array(series.array)
+        return _chunks(name, _chunked(held), text)
     if isinstance(kind, pd.CategoricalDtype):
         codes, levels = series.cat.codes.to_numpy(), kind.categories.tolist()
         return _category(name, codes, levels, ordered=bool(kind.ordered))
@@ -179,10 +180,15 @@ def _polars(X: Any, declared: set[Any]) -> Iterator[Column]:
 
 def _arrow(X: Any, declared: set[Any]) -> Iterator[Column]:
     for place, name in enumerate(X.column_names):
-        column = X.column(place)
-        if not hasattr(column, "chunks"):  # of a batch
-            column = sys.modules["pyarrow"].chunked_array([column])
+        column = _chunked(X.column(place))
         yield _chunks(name, column, not declared & {name, place})
+
+
+def _chunked(column: Any) -> Any:
+    """Return an array of Arrow, as those of a batch are, in chunks."""
+    if hasattr(column, "chunks"):
+        return column
+    return sys.modules["pyarrow"].chunked_array([column])
 
 
 def _chunks(name: Any, column: Any, text: bool) -> Column:
