@@ -43,6 +43,18 @@ def test_every_parameter_of_umap_that_has_a_counterpart_is_on_the_page():
         assert f"`{name}`" in page
 
 
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("umap", "UMAP"), ("openTSNE", "TSNE"), ("sklearn.manifold", "TSNE")],
+)
+def test_every_parameter_of_other_maps_is_ours_or_explained(module, name):
+    theirs = inspect.signature(getattr(pytest.importorskip(module), name)).parameters
+    assert (
+        theirs.keys()
+        <= pf.CauchyMap().get_params().keys() | FOREIGN["CauchyMap"].keys()
+    )
+
+
 def test_the_signature_stays_that_of_the_class():
     model = pf.CauchyMap(7, separation=0.5)
     assert clone(model).get_params() == model.get_params()

@@ -9,6 +9,10 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., None])
 
 _NO_SUCH = "CauchyMap has nothing like it: leave it out."
+_STEPS = "it is part of the steps: leave it out."
+_GRID = "all pairs repel each other, on a grid of its own: leave it out."
+_TOLERANCE = "set tol; the steps end by themselves."
+_CALLABLE = "set verbose: True, or a callable that gets each step."
 _SOLVER = "it switches a solver that we do not have: leave it out."
 
 FOREIGN: dict[str, dict[str, str]] = {
@@ -35,18 +39,33 @@ FOREIGN: dict[str, dict[str, str]] = {
         "repulsion_strength": "all pairs repel each other: set separation.",
         "negative_sample_rate": "all pairs repel each other: leave it out.",
         "low_memory": "memory grows with the samples alone: leave it out.",
+        "a": "set separation, from 0 (like t-SNE) to 1 (like UMAP).",
+        "b": "set separation, from 0 (like t-SNE) to 1 (like UMAP).",
+        "disconnection_distance": "pieces are joined with a warning: leave it out.",
+        "angular_rp_forest": "set metric='cosine', or neighbors_algorithm.",
+        "force_approximation_algorithm": "set neighbors_algorithm='approximate'.",
+        "tqdm_kwds": _CALLABLE,
+        **dict.fromkeys(("dens_lambda", "dens_frac", "dens_var_shift"), _NO_SUCH),
+        **dict.fromkeys(("output_dens", "output_metric_kwds"), _NO_SUCH),
+        **dict.fromkeys(("transform_mode", "transform_queue_size"), _NO_SUCH),
         "unique": "identical rows are told apart by themselves: leave it out.",
         # openTSNE, and TSNE of scikit-learn
         "perplexity": "set n_neighbors, 15 by default.",
         "n_iter": "set max_iter; the steps end by themselves, at tol.",
         "initialization": "set init, 'pca' or an array.",
         "exaggeration": "set separation, from 0 (like t-SNE) to 1 (like UMAP).",
-        "early_exaggeration": "it is part of the steps: leave it out.",
-        "early_exaggeration_iter": "it is part of the steps: leave it out.",
+        "early_exaggeration": _STEPS,
+        "early_exaggeration_iter": _STEPS,
         "dof": "set separation, from 0 (like t-SNE) to 1 (like UMAP).",
-        "learning_rate": "it is part of the steps: leave it out.",
+        "learning_rate": _STEPS,
         "neighbors": "set neighbors_algorithm.",
         "negative_gradient_method": "all pairs repel each other: leave it out.",
+        **dict.fromkeys(("callbacks", "callbacks_every_iters"), _CALLABLE),
+        **dict.fromkeys(("initial_momentum", "final_momentum"), _STEPS),
+        **dict.fromkeys(("max_grad_norm", "max_step_norm"), _STEPS),
+        **dict.fromkeys(("min_grad_norm", "n_iter_without_progress"), _TOLERANCE),
+        **dict.fromkeys(("n_interpolation_points", "min_num_intervals"), _GRID),
+        "ints_in_interval": _GRID,
         "method": "all pairs repel each other: leave it out.",
         "theta": "all pairs repel each other: leave it out.",
         "angle": "all pairs repel each other: leave it out.",
