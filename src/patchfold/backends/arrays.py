@@ -15,7 +15,7 @@ Array = Any
 """An array of any library that follows the array API standard."""
 
 FUSED = 32
-"""Up to so many columns, CUDA solves a batch of matrices at once."""
+"""Up to this many columns, CUDA solves a batch of matrices at once."""
 
 
 def array_namespace(array: Array) -> Any:

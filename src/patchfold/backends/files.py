@@ -25,7 +25,7 @@ _RANDOM = 16
 
 
 class FileTooLargeError(ValueError):
-    """A compressed file holds far more than its size lets expect."""
+    """A compressed file holds far more than its size suggests."""
 
 
 def read_bytes(path: Path) -> bytes:

@@ -60,7 +60,7 @@ _THREAD = _Thread()
 
 @contextmanager
 def device_blocks(n_bytes: int) -> Iterator[None]:
-    """Cut work on a device: into blocks of so many bytes, one after another.
+    """Cut work on a device into blocks of `n_bytes`, one after another.
 
     A device is busy with a single block if it is large; threads would only wait.
 
@@ -103,15 +103,15 @@ def watch_blocks(
 
 
 def begin_stage(name: str, stages: Sequence[str]) -> None:
-    """Tell who watches that one of the stages of a fit begins."""
+    """Report to the watcher that a stage of a fit begins."""
     watcher = _STAGES.get()
     if watcher is not None:
         watcher(name, stages.index(name), len(stages))
 
 
 @contextmanager
-def untold_stages() -> Iterator[None]:
-    """Let stages begin that are none of the whole: those of fits inside a fit."""
+def without_progress() -> Iterator[None]:
+    """Report no stages: those of a fit inside a fit are not its own."""
     token = _STAGES.set(None)
     try:
         yield
@@ -120,14 +120,14 @@ def untold_stages() -> Iterator[None]:
 
 
 def tell_part(name: str, done: float, total: float) -> None:
-    """Tell who watches how far work is that has no blocks."""
+    """Report to the watcher how far work is that has no blocks."""
     watcher = _WATCHER.get()
     if watcher is not None:
         watcher(name, done, total)
 
 
 def tell_each(name: str, items: Sequence[T]) -> Iterator[T]:
-    """Give items in turn, and tell who watches of these instead of their blocks.
+    """Yield items in turn, and report these to the watcher instead of their blocks.
 
     Examples
     --------

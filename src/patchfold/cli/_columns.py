@@ -9,7 +9,7 @@ from rich.text import Text
 
 
 class Pace:
-    """How long work takes: what it took since it was first told of.
+    """How long work takes, counted from the first report.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Pace:
 
 
 class Done(ProgressColumn):
-    """Pieces, or percent where they are weighed; nothing where nobody knows."""
+    """Pieces, or percent where they are weighed; nothing where the total is unknown."""
 
     def render(self, task: Task) -> Text:
         """Return it as text."""

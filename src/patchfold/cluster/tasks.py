@@ -63,7 +63,7 @@ def run_tasks(
                 try:
                     with explain_deaths():
                         result = future.result()
-                except distributed.CancelledError:  # nobody holds what it needs
+                except distributed.CancelledError:  # no worker holds what it needs
                     continue
                 place = futures.pop(future)
                 future.release()  # or the worker would keep the result

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..backends.arrays import Array, array_namespace
 from ..backends.backend import Backend, backend_for
 from ..backends.progress import report
-from ..backends.threads import begin_stage, untold_stages
+from ..backends.threads import begin_stage, without_progress
 from ..graph.connectivity import join_components
 from ..graph.labels import get_label_rule
 from ..graph.weights import Components, find_pieces
@@ -127,7 +127,7 @@ class PatchEmbedding(
         if wanted is None:
             return None
         if wanted == "auto":
-            with untold_stages():
+            with without_progress():
                 wanted = choose_n_neighbors(self, data.X, y)
         if sp.issparse(data.X) and is_precomputed(self):  # only new samples need it
             wanted = min(wanted, n - 1)
@@ -170,8 +170,8 @@ class PatchEmbedding(
         Under a label rule a new sample keeps all of its patch but only its 10 nearest
         links, and weighs them by the label-free value. In training, labels tell a
         near edge from a far one, which is why KLAP can use three quarters of all
-        samples as neighbours; a new sample has no label, and linked to so many it
-        would land in the middle of everything. Whom it is near is all it knows.
+        samples as neighbours; a new sample has no label, only distances, and
+        linked to that many samples it would land in the middle of the embedding.
 
         Parameters
         ----------

@@ -110,7 +110,7 @@ class PatchEigenmaps(PatchEmbedding):
         Steps of a random walk over the graph. With a number this is a diffusion map
         [4]_: coordinates are (1-λ)^steps times the eigenvectors, scaled so that with
         all of them distances are diffusion distances: how far apart two walks are, one
-        from each sample, after so many steps. Needs `laplacian="random_walk"`.
+        from each sample, after this many steps. Needs `laplacian="random_walk"`.
     label_rule : {"klap", "entropic", "within"} or None, default=None
         How class labels change an edge. "klap" takes the smallest curvature within a
         class and the sum of the largest between classes; "entropic" the smaller of

@@ -338,7 +338,7 @@ class PatchLLE(PatchEmbedding):
         if int(count) <= self.n_components:
             raise ValueError(
                 f"n_landmarks={count} must be more than n_components="
-                f"{self.n_components}: so many samples have no more directions. Raise "
+                f"{self.n_components}: that many samples span fewer directions. Raise "
                 "n_landmarks."
             )
         return np.sort(seed.permutation(n)[: int(count)])

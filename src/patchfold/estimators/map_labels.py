@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.threads import untold_stages
+from ..backends.threads import without_progress
 from ..graph.labels import encode_labels
 from ..posterior.classes import encode_classes
 from ..solvers.field.label_space import LabelSpace, median_reach
@@ -65,7 +65,7 @@ def add_labels(
     codes = _by_rows(codes, hash_order(X))
     order = hash_order(np.column_stack([X, codes]))
     rows = X[order]
-    with untold_stages():
+    with without_progress():
         posterior = PatchPosterior(n_jobs=n_jobs).fit(rows, codes[order])
     space = LabelSpace(median_reach(rows, n_neighbors, n_jobs), weight)
     joined = space.join(rows, posterior.posterior_)

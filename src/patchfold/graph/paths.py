@@ -15,8 +15,8 @@ MANY = 50_000
 memory: of a million, a search then takes .5 s instead of .9."""
 
 FEW = 8
-"""Of fewer samples than one in so many, a path is searched for one at a time: the next
-source is too far away."""
+"""If fewer than one sample in `FEW` is a source, paths are searched source by source:
+the next one is too far away."""
 
 TURNED = 512
 """Samples whose lengths are turned at a time: those from a hundred sources stay in

@@ -27,7 +27,7 @@ QUERIES = 4096
 """Queries in one call of scikit-learn."""
 
 BEYOND_TIES = 1 + 4 * 2.0**-TIE_BITS
-"""No tie with a squared distance is more than so many times as large."""
+"""No tie with a squared distance is more than this many times as large."""
 
 Finder = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 """Queries and a number of candidates -> candidates, ascending in each row, and a

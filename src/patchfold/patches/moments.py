@@ -14,7 +14,7 @@ from ..backends.native.eigenvectors import WIDTH, multiply
 from ..backends.threads import map_blocks
 
 COLUMNS = 256
-"""Beyond so many sums a patch BLAS is faster, though its threads spin after it."""
+"""With more sums a patch than this BLAS is faster, though its threads spin after it."""
 
 
 def moments_of_most(

@@ -20,7 +20,7 @@ LIGHTEST = 0.08
 """Where the colour map starts, so that no edge is too light to be seen on white."""
 
 MANY = 5000
-"""Beyond so many edges a vector file keeps them as pixels."""
+"""With more edges than this a vector file keeps them as pixels."""
 
 
 def plot_graph(

@@ -158,7 +158,7 @@ def _check(**given: Any) -> None:
 
 
 def _choose(samples: Any, points: np.ndarray) -> np.ndarray:
-    """Return the positions asked for, or so many that are spread over the points."""
+    """Return the positions asked for, or that number of positions spread over all."""
     n = len(points)
     if isinstance(samples, int | np.integer):
         check_parameter("samples", samples, Integer(1), "plot_patches")

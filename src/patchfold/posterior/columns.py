@@ -236,8 +236,8 @@ def _scores(model: PosteriorModel, rows: Any) -> np.ndarray:
 def _final(model: PosteriorModel, row: Any, own: int | None) -> np.ndarray:
     if own is None:
         return _scores(model, row)[0]
-    heard = model.left_out([own])
-    return heard.contributions[:, 0].sum(axis=0) + model.stack.offsets
+    evidence = model.left_out([own])
+    return evidence.contributions[:, 0].sum(axis=0) + model.stack.offsets
 
 
 def _shapley(

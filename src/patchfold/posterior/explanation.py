@@ -116,15 +116,15 @@ def explain_row(
     -------
     Explanation
     """
-    heard = model.of(row) if own is None else model.left_out([own])
+    evidence = model.of(row) if own is None else model.left_out([own])
     patches = model.scores.patches(row, own)
     return Explanation(
         classes=classes,
         score_names=score_names,
-        contributions=heard.contributions[:, 0],
+        contributions=evidence.contributions[:, 0],
         offsets=model.stack.offsets,
-        posterior=heard.posterior[0],
-        coordinates=model.place(heard.posterior, heard.best)[0],
+        posterior=evidence.posterior[0],
+        coordinates=model.place(evidence.posterior, evidence.best)[0],
         patches={
             view: [labelled[rows] for rows in found] for view, found in patches.items()
         },

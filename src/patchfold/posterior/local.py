@@ -125,7 +125,7 @@ def local_score(
 
     def score(block: slice) -> Array:
         rows, ours = queries[block, :], near[block, :]
-        by_loop = n_features is None  # which knows no other number of features
+        by_loop = n_features is None  # the loop takes all features
         scores = score_patches(rows, Z, ours, rule) if by_loop else None
         if scores is None:
             return _score_by_arrays(rows, Z, ours, settings)

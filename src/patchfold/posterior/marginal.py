@@ -78,8 +78,8 @@ class MarginalScores:
 
     def of(self, X: np.ndarray) -> np.ndarray:
         """Return the scores of new rows, (1, q, C)."""
-        nobody = np.zeros((X.shape[0], self._counts.shape[2]))
-        return self._score(self._bins(X), nobody)[None]
+        no_own = np.zeros((X.shape[0], self._counts.shape[2]))
+        return self._score(self._bins(X), no_own)[None]
 
     def _bins(self, X: np.ndarray) -> np.ndarray:
         bins = np.empty((X.shape[0], self._columns.size), dtype=np.intp)

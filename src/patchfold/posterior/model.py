@@ -15,7 +15,7 @@ from .scores import ClassScores, Scored, Settings
 from .stack import Stack, fit_stack
 
 STACK_ROWS = 100_000
-"""Most rows that the stack is fitted to; of more, so many that are spread evenly."""
+"""Most rows that the stack is fitted to; of more, this many at even steps."""
 
 ROOM = 2**28
 """Bytes of the scores of new rows that are held at once."""
@@ -25,8 +25,8 @@ TYPICALITY = 0.2
 
 
 @dataclass(frozen=True)
-class Heard:
-    """What the classes said of some rows.
+class ClassEvidence:
+    """The evidence for every class, of some rows.
 
     Attributes
     ----------
@@ -152,14 +152,15 @@ class PosteriorModel:
             posterior[rows], best[rows] = self._weigh(scores, known)
         return posterior, best
 
-    def left_out(self, rows: slice | list[int] = slice(None)) -> Heard:
-        """Return what was said of training rows, each without itself."""
-        return self._hear(self.scores.left_out[:, rows], self.scores.known[rows])
+    def left_out(self, rows: slice | list[int] = slice(None)) -> ClassEvidence:
+        """Return the evidence of training rows, each without itself."""
+        scores, known = self.scores.left_out[:, rows], self.scores.known[rows]
+        return self._weigh_evidence(scores, known)
 
-    def of(self, X: np.ndarray) -> Heard:
-        """Return what is said of new rows."""
+    def of(self, X: np.ndarray) -> ClassEvidence:
+        """Return the evidence of new rows."""
         known = np.ones((X.shape[0], self.scores.n_classes), dtype=bool)
-        return self._hear(self.scores.of(X), known)
+        return self._weigh_evidence(self.scores.of(X), known)
 
     def place(self, posterior: np.ndarray, best: np.ndarray) -> np.ndarray:
         """Return coordinates, (q, d): the mean of the anchors under the posterior."""
@@ -169,9 +170,9 @@ class PosteriorModel:
             placed[:, -1] = TYPICALITY * np.tanh(height)
         return placed
 
-    def _hear(self, scores: np.ndarray, known: np.ndarray) -> Heard:
+    def _weigh_evidence(self, scores: np.ndarray, known: np.ndarray) -> ClassEvidence:
         posterior, best = self._weigh(scores, known)
-        return Heard(posterior, best, self.stack.contributions(scores, known))
+        return ClassEvidence(posterior, best, self.stack.contributions(scores, known))
 
     def _weigh(
         self, scores: np.ndarray, known: np.ndarray

@@ -27,8 +27,8 @@ WITHIN_SHRINKAGE = 0.1
 """How far the covariance within classes is shrunk towards a sphere."""
 
 KNOTS = 5_000
-"""A rank view of more values than twice this knows so many evenly by rank, and so many
-evenly by image, for the tails; between them it is linear."""
+"""A rank view of more than twice as many values keeps this many at even ranks, and this
+many at even images, for the tails; between them it is linear."""
 
 FAR = 1e60
 """Most standard deviations that a row is seen from the mean, so that sums of squares

@@ -74,7 +74,7 @@ shared among threads, `ROWS` at a time."""
 ROWS = 16_384
 
 PART = "eigenvectors"
-"""What who watches is told of: products, of as many as the pace lets expect."""
+"""Progress label; the total is the estimated number of products."""
 
 Pairs = tuple[np.ndarray, np.ndarray]
 

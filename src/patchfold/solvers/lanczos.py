@@ -19,8 +19,8 @@ from scipy.linalg import eigh
 from ..backends.native.eigenvectors import LENGTH, multiply, symmetric_times, take_out
 
 ROOM = 40
-"""Vectors of a full basis: so many, or three times as many as are wanted. Fewer than
-twice as many samples are left to other solvers."""
+"""Vectors of a full basis: this many, or three times the number wanted. Matrices
+smaller than twice the basis are left to other solvers."""
 
 PRODUCTS = 1600
 """Products at most."""
@@ -41,7 +41,7 @@ ROUNDED = 16 * np.finfo(float).eps
 to rounding, and no solver can choose."""
 
 ALONE = 1500
-"""Up to so many samples a dense matrix is multiplied by our own loop, in one thread."""
+"""Up to this many samples our own loop multiplies a dense matrix, in one thread."""
 
 NOTHING = 1e-13
 """A product of which less than this is new is all within what the vectors span."""

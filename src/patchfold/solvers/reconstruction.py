@@ -174,7 +174,7 @@ def _factorize(residual: sp.csr_array) -> Callable[[np.ndarray], np.ndarray]:
     with π·y = 0 follows π·e x·e = 0, hence R x = y; in the same way for Rᵀ. So y of
     Rᵀy = b is made orthogonal to π, and then R x = y solved.
 
-    π is 0 at samples that are nobody's neighbour, so the one with the most is taken.
+    π is 0 at samples that are in no neighbourhood, so the one with the most is taken.
     """
     n = residual.shape[0]
     hub = int(np.bincount(residual.indices, minlength=n).argmax())

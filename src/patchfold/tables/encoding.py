@@ -130,7 +130,7 @@ def describe_columns(
 
 
 def _one_hot(n_levels: int, scale: bool) -> str:
-    """Say what a category of so many levels becomes."""
+    """Say what a category of `n_levels` levels becomes."""
     if not scale:
         return f"one-hot: {n_levels} columns of 0 and 1"
     if n_levels == 2:

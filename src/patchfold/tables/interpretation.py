@@ -140,7 +140,7 @@ def interpret(
     plain : collection of str
         Columns whose words stay as they are: classes, names of samples.
     encoded : collection of str
-        Categorical columns whose levels nobody declared.
+        Categorical columns without declared levels.
 
     Returns
     -------

@@ -291,7 +291,7 @@ def count_far(
 
 
 def _evenly(n: int, most: int) -> np.ndarray:
-    """Return at most so many of n positions, evenly spaced."""
+    """Return evenly spaced positions below n."""
     return np.unique(np.linspace(0, n - 1, min(n, max(most, 1000))).astype(int))
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BATCH = 10_000
-"""Samples that are placed at a time where somebody watches."""
+"""Samples that are placed at a time if progress is shown."""
 
 
 class Fitted(NamedTuple):

@@ -19,7 +19,7 @@ POINTS = 2**14
 
 
 def can_score(queries: Any, Z: Any, n_neighbors: int) -> bool:
-    """Say whether `score_patches` scores rows by patches of so many neighbours."""
+    """Say whether `score_patches` scores rows by patches of `n_neighbors`."""
     if loops() is None or not (is_plain(queries) and is_plain(Z)):
         return False
     m = Z.shape[1]

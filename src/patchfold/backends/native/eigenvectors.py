@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from .loops import as_kind, can_read, is_plain, loops
 
 WIDTH = 8
-"""Vectors that are taken together: blocks have a multiple of so many columns."""
+"""Vectors that are taken together: blocks have a multiple of this many columns."""
 
 LENGTH = 16
 """`take_out` takes vectors whose length is a multiple of this."""

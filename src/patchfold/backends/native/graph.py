@@ -58,7 +58,7 @@ def unite_relations(
 ) -> tuple[np.ndarray, np.ndarray]:
     """List the pairs of which either is the other's neighbour, source < target, sorted.
 
-    Rows ascend, and nobody is a neighbour of itself.
+    Rows ascend, and no sample is a neighbour of itself.
     """
     is_dense = row.size > n * n // DENSE
     if loops() is None or n // SPARSE > row.size:

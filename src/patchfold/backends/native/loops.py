@@ -78,7 +78,7 @@ WORTH = 2**21
 
 
 def pairs_at_once(numbers: int) -> int:
-    """Return how many pairs are worked on in one go, if each reads so many numbers."""
+    """Return how many pairs are worked on in one go, each of which reads `numbers`."""
     return max(PAIRS, WORTH // max(numbers, 1))
 
 

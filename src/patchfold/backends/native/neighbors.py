@@ -116,7 +116,7 @@ def squared_distances_to(
 ) -> np.ndarray:
     """Squared distances (q, c) of each query to its own row of candidates.
 
-    A candidate below 0 is nobody, infinitely far.
+    Index -1 means no candidate; its distance is inf.
     """
     q, c = columns.shape
     row, column = np.repeat(np.arange(q), c), np.maximum(columns, 0).ravel()

@@ -83,7 +83,7 @@ static void write_centred(const Moments *s, Py_ssize_t n_points, double *centred
                sizeof(double) * (size_t)s->m);
 }
 
-/* Make scratch of so many points. */
+/* Make scratch for n_points points. */
 static int make_room(Call *call, Moments *s, Py_ssize_t n_points)
 {
     s->wide = (s->m + N_DOUBLES - 1) / N_DOUBLES;

@@ -21,7 +21,7 @@ from .graph import Laplacian
 from .transfer import send
 
 BASIS, PER_PAIR = 64, 8
-"""Vectors of a full basis: so many, or so many for each eigenpair if that is more."""
+"""Vectors of a full basis: at least the first, and the second for each eigenpair."""
 
 KEPT = 0.375
 """Part of it that stays at a restart."""
@@ -37,7 +37,7 @@ FILTERED = 2000
 
 ROUNDED = 16 * 2.0**-52
 """If more eigenvalues than are wanted are at most this part of the matrix's size, they
-are zero to rounding: nobody could choose among them, and none is looked for again."""
+are zero to rounding: any of them would do, and none is searched for again."""
 
 NEAR = 0.1
 """The eigenvalue after the wanted ones is known when its residual is this part of its

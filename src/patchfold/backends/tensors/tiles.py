@@ -29,13 +29,13 @@ from .search import (
 )
 
 FROM = 50_000
-"""From so many samples on it is faster than to compare all at once."""
+"""From this many samples on it is faster than to compare all at once."""
 
 WIDEST = 128
 """Features at most: a tile of more does not fit where a kernel works."""
 
 THINNING = (512, 64, 8, 1)
-"""Every so-manieth sample is searched: first all of few, in the end all."""
+"""Sampling strides, from coarse to fine."""
 
 ROOM = 16
 """Places for each neighbour wanted; about eight are taken."""
@@ -256,7 +256,7 @@ def _nearest_members(
 ) -> tuple[Array, Array]:
     """Return the nearest samples of the listed groups, and where there are too few.
 
-    The nearest samples, so many as groups are listed, are in the nearest groups.
+    As many samples are found as groups are listed, and those are in the nearest groups.
     """
     n_wanted, n = keys.shape[1], level.order.shape[0]
     queries = ours.points[first : first + keys.shape[0]]

@@ -215,7 +215,7 @@ export class Points {
         return Math.min(Math.max(cell, 0), this.side - 1);
     }
 
-    // The nearest point that is shown, at most so many pixels away; -1 if there is none.
+    // The nearest point that is shown, at most `within` pixels away; -1 if there is none.
     nearest(left, top, within) {
         const [x, y] = this.placeOf(left, top);
         const far = within / this.zoom;

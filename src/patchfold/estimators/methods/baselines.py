@@ -265,7 +265,7 @@ class SizedBaseline(BaseEstimator):
 
 
 def _allowed(X: np.ndarray, wanted: int | None, least: int = 1) -> int:
-    """Return the neighbours to use: those asked for, if X has so many others."""
+    """Return the neighbours to use: those asked for, or all if X has fewer."""
     count = N_NEIGHBORS if wanted is None else wanted
     return min(max(count, least), X.shape[0] - 1)
 

@@ -49,7 +49,7 @@ SEARCH_RULES: dict[str, FittedRule] = {
     "n_probes_": MayLack(OrNone(Count(1, "samples"))),
     "neighbors_recall_": MayLack(OrNone(Number(0))),
 }
-"""What is told of an approximate search."""
+"""Rules of the attributes of an approximate search."""
 
 _DEFAULTS = {"_has_twins": True, "_cells_for": None, "_on_demand": False}
 """What holds for a fit of an older version that does not say."""

@@ -89,7 +89,7 @@ class Recipe:
         return MIDDLE
 
     def is_checked(self, done: int) -> bool:
-        """Say whether the objective is looked at after so many steps."""
+        """Say whether the objective is computed after `done` steps."""
         last = done == self.max_iter
         return self.first + done >= SETTLED and (done % CHECKED == 0 or last)
 

@@ -38,7 +38,7 @@ AXES, WIDE, MANY = 50, 100, 10_000
 and are more than `MANY`; if `reduce` is "auto"."""
 
 PROJECTED = 256
-"""Rows that are projected at a time, always so many: bits do not depend on batches."""
+"""Rows that are projected at a time; a fixed number, so that batches change no bit."""
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class Versus(Row):
 
 @dataclass(frozen=True)
 class Limit(Row):
-    """Ours against the clock: at most so many seconds."""
+    """Ours against the clock: at most this many seconds."""
 
     task: str
     seconds: float

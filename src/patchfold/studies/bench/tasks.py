@@ -33,7 +33,7 @@ Task = Callable[[int, int], Call]
 N_NEIGHBORS = 15
 SWEEP = range(2, 41)
 N_QUERIES = 5
-"""A transform is of one row for each so many of the model's."""
+"""A transform places one row for every `N_QUERIES` rows of the model."""
 
 
 def noisy_roll(n: int, seed: int = 0, n_features: int = 20) -> np.ndarray:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 WIDTHS = {1: 5.0, 2: 4.6, 3: 3.9}
-"""Inches of a panel where so many stand in a row; more of them get 3.4 each."""
+"""Inches of a panel by the number of panels in a row; of more, each gets 3.4."""
 
 DPI = 120
 FACTS = {

@@ -58,7 +58,7 @@ class FusedSteps(Steps):
         return self._Z
 
     def advance(self, done: int, most: int) -> int:
-        """Take steps, at most so many; return how many are done then."""
+        """Take at most `most` steps; return how many are done then."""
         if self._inside is not None:
             return super().advance(done, most)
         self._begin(done)

@@ -18,8 +18,8 @@ UNIT = 2.0**32
 """Whole numbers that a mass of 1 is made of."""
 
 ROOM = 1.1, 2.0
-"""A grid is made for spans so many times as large, and so much larger: samples move
-before it is looked at again."""
+"""A grid is made for a span times the first plus the second: samples move before the
+grid is checked again."""
 
 SPARE = 2.0
 """A grid is kept while the samples need more than this part of its nodes."""

@@ -83,7 +83,7 @@ class Steps:
         return float((self._weigh(share) * squared.log1p()).sum())
 
     def advance(self, done: int, most: int) -> int:
-        """Take steps, at most so many; return how many are done then."""
+        """Take at most `most` steps; return how many are done then."""
         share, scale, rate, momentum = self._recipe.factors(done, self.Y.shape[0])
         push = 1 / self.push()
         slope = scale * self._pull(share) - push * self._r
