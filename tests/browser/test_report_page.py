@@ -15,6 +15,7 @@ from matplotlib.image import imread
 from patchfold import Comparison
 from patchfold.comparison.placing import place_samples
 from patchfold.comparison.scoring import Curve, Result
+from patchfold.metrics import describe_group
 
 UNSAFE = "</script><img src=x onerror=alert(1)>"
 N = 120
@@ -266,6 +267,27 @@ def test_rows_of_one_class_can_be_saved_by_the_keyboard(page):
     assert len(rows) == 40
     page.locator("#legend button").nth(0).click()
     page.locator("#legend button").nth(1).click()
+
+
+def test_chosen_rows_are_told_apart_as_describe_group_does(page, comparison):
+    words = page.locator("#traits")
+    assert words.inner_text().startswith("Select rows, or show one class alone")
+    pine = page.get_by_role("button", name="pine")
+    pine.focus()
+    page.keyboard.press("Shift+Enter")
+    page.locator("#traits b").wait_for()
+    found = describe_group(comparison.frame[["height"]], comparison.labels == 2)
+    mean, others = found.loc["height", ["group", "others"]]
+    assert words.inner_text() == (
+        f"What sets them apart: height higher (mean {mean:.3g}, others {others:.3g})."
+    )
+    page.locator("#legend button").nth(0).click()
+    page.locator("#legend button").nth(1).click()
+    drag_around(page, 0.55)
+    page.locator("#traits b").first.wait_for()
+    assert f"kind “{UNSAFE}” more often (" in words.inner_text()
+    page.keyboard.press("Escape")
+    page.locator("#traits b").first.wait_for(state="detached")
 
 
 def test_numbers_are_coloured_by_a_scale(page):

@@ -223,6 +223,7 @@ WHY_CROWDED = {
     "elap": "it draws rows that many edges join as one",
     "eigenmaps": "it draws rows that many edges join as one",
     "cauchy": "it pulls neighbours together, and nothing keeps them apart",
+    "umap": "it packs near rows closely",
 }
 """Why a method may put many rows on few spots."""
 

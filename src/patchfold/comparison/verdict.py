@@ -114,13 +114,13 @@ def _say_sure(tied: list[Result], behind: list[Result], unsure: list[Result]) ->
     n_folds = len(tied[0].folds)
     how = f"paired over {n_folds} folds, corrected t-test with Holm's rule"
     if not behind:
-        return f"No method is surely behind ({how}, 5 %)."
+        return f"No method is surely behind ({how}, 5%)."
     nearest = behind[0]
     others = len(behind) - 1
     more = f" and {others} more" if others else ""
     gap = tied[0].primary - nearest.primary
     who = "It is" if len(tied) == 1 else "They are"
-    said = f"{who} ahead of {nearest.title} (by {gap:.3f}){more} ({how}, 5 %)."
+    said = f"{who} ahead of {nearest.title} (by {gap:.3f}){more} ({how}, 5%)."
     if unsure:
         vary = "scores" if len(unsure) == 1 else "score"
         vary += " lower too, but too unevenly over the folds to be sure."

@@ -26,7 +26,14 @@ from .sections import (
     show_verdict,
 )
 
-SCRIPTS = ("table.js", "colours.js", "pictures.js", "legend.js", "selection.js")
+SCRIPTS = (
+    "table.js",
+    "colours.js",
+    "pictures.js",
+    "legend.js",
+    "selection.js",
+    "traits.js",
+)
 """Parts of the script, in order; `start.js` comes last."""
 
 

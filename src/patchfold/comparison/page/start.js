@@ -17,7 +17,11 @@ function show(data) {
   const column = () => data.columns[Number(select.value)];
   const recolour = () => {
     state.look = lookOf(data, column());
-    showLegend(state, column(), pictures.draw);
+    showLegend(state, column(), () => {
+      tell();
+      pictures.draw();
+    });
+    tell();
     pictures.restyle();
   };
   const nothing = make("option", "nothing", select);
@@ -29,11 +33,13 @@ function show(data) {
   select.addEventListener("change", () => {
     state.hidden.clear();
     recolour();
-    tell();
   });
 
   function tell() {
     const { selection } = state;
+    const visible = (i) => !state.hides(i);
+    const few = selection ? (i) => selection.has(i) && visible(i) : state.hidden.size ? visible : null;
+    showTraits(data, few, selection ? null : column());
     byId("clear").disabled = !selection;
     let words = "";
     if (selection) {
