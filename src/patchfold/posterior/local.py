@@ -26,6 +26,9 @@ from ..records import Patches
 from .rows import variance_over
 from .search import ClassSearch
 
+BLOCK = 8192
+"""Rows that are searched and scored at once, of more."""
+
 
 def student_score(
     queries: Array, patches: Patches, n_points: int, n_features: int | None = None
@@ -211,20 +214,42 @@ class PatchScores:
                 self._search.prepare(c, n_neighbors)
             return
         self.left_out = np.full((1, codes.size, self._n_classes), np.nan)
-        there = backend.bring(Z)
+        there, scores = backend.bring(Z), self.left_out[0]
         for c in tell_each("patch scores", range(self._n_classes)):
-            for rows, near in self._search.training_neighbors(c, n_neighbors, backend):
-                some, near = there[backend.bring(rows)], backend.bring(near)
-                score = self._score(some, there, near)
-                self.left_out[0, rows, c] = NUMPY.bring(score)
+            members, others = self._search.members(c), self._search.others(c)
+            near = self._search.own_neighbors(c, n_neighbors, backend)
+            if near.size:
+                own = there[backend.bring(members)]
+                score = self._score(own, there, backend.bring(near))
+                scores[members, c] = NUMPY.bring(score)
+            if others.size:
+                places = backend.bring(others)
+                scores[others, c] = NUMPY.bring(self._as_new(there, there, c, places))
 
     def of(self, Z: Array) -> Array:
         """Return the scores of new rows, (1, q, C), where these rows are."""
         train = backend_for(Z).bring(self._Z)
-        scores = [
-            self._score(Z, train, self._near(Z, c)) for c in range(self._n_classes)
-        ]
+        scores = [self._as_new(Z, train, c) for c in range(self._n_classes)]
         return array_namespace(Z).stack(scores, axis=-1)[None]
+
+    def _as_new(
+        self, queries: Array, Z: Array, c: int, places: Array | None = None
+    ) -> Array:
+        """Search and score rows, or those at some places, in class c.
+
+        Of many, a block's neighbours are found, used and forgotten by one thread.
+        """
+
+        def score(block: slice) -> Array:
+            ours = queries[block] if places is None else queries[places[block]]
+            return self._score(ours, Z, self._near(ours, c))
+
+        count = (queries if places is None else places).shape[0]
+        if count <= BLOCK or backend_for(queries) is not NUMPY:
+            return score(slice(0, count))
+        self._near(queries[:1], c)  # lays out the class, once for all threads
+        n_jobs = self._rule["n_jobs"]
+        return np.concatenate(map_blocks(score, count, 0, n_jobs, step=BLOCK))
 
     def _score(self, queries: Array, Z: Array, near: Array) -> Array:
         remedy = "Score fewer rows at a time."

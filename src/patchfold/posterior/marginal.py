@@ -83,9 +83,14 @@ class MarginalScores:
 
     def _bins(self, X: np.ndarray) -> np.ndarray:
         bins = np.empty((X.shape[0], self._columns.size), dtype=np.intp)
-        for place, (f, cuts) in enumerate(zip(self._columns, self._cuts, strict=True)):
-            bins[:, place] = np.searchsorted(cuts, X[:, f])
-        bins[np.isnan(X[:, self._columns])] = GAP
+
+        def cut(block: slice) -> None:
+            ours = X[block, self._columns]
+            for place, cuts in enumerate(self._cuts):
+                bins[block, place] = np.searchsorted(cuts, ours[:, place])
+            bins[block][np.isnan(ours)] = GAP
+
+        map_blocks(cut, X.shape[0], 3 * 8 * self._columns.size, self._n_jobs)
         return bins
 
     def _score(self, bins: np.ndarray, own: np.ndarray) -> np.ndarray:

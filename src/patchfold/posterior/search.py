@@ -75,16 +75,36 @@ class ClassSearch:
         Rows that find none are left out. `backend` is where they are searched.
         """
         members = self._members[c]
-        others = np.setdiff1d(np.arange(self._codes.size), members, assume_unique=True)
-        most = min(n_neighbors, members.size - 1)
-        if most > 0:
-            Z, n_jobs = backend.bring(self._Z[members]), self._n_jobs
-            self._fitted[c] = self._choose(Z, n_neighbors)
-            found = find_neighbors(Z, most, algorithm=self._fitted[c], n_jobs=n_jobs)
-            yield members, members[NUMPY.bring(found.indices)]
+        near = self.own_neighbors(c, n_neighbors, backend)
+        if near.size:
+            yield members, near
+        others = self.others(c)
         if others.size:
             there = backend.bring(self._Z[others])
             yield others, NUMPY.bring(self.query_neighbors(there, c, n_neighbors))
+
+    def members(self, c: int) -> np.ndarray:
+        """Return the rows among which class c is searched."""
+        return self._members[c]
+
+    def others(self, c: int) -> np.ndarray:
+        """Return the rows that are not among those."""
+        is_other = np.ones(self._codes.size, dtype=bool)
+        is_other[self._members[c]] = False
+        return np.flatnonzero(is_other)
+
+    def own_neighbors(
+        self, c: int, n_neighbors: int, backend: Backend = NUMPY
+    ) -> np.ndarray:
+        """Return the nearest rows of class c to its `members`; none to a single one."""
+        members = self._members[c]
+        most = min(n_neighbors, members.size - 1)
+        if most <= 0:
+            return np.empty((members.size, 0), dtype=np.intp)
+        Z, n_jobs = backend.bring(self._Z[members]), self._n_jobs
+        self._fitted[c] = self._choose(Z, n_neighbors)
+        found = find_neighbors(Z, most, algorithm=self._fitted[c], n_jobs=n_jobs)
+        return members[NUMPY.bring(found.indices)]
 
     def prepare(self, c: int, n_neighbors: int) -> None:
         """Make ready what searches class c, as `training_neighbors` does."""

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from ..backends.threads import map_blocks
 from .search import ClassSearch
@@ -194,10 +193,15 @@ def _rank_column(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the values that a column is known by, and their images."""
     if not column.size:  # all are gaps, and stay so
         column = np.zeros(1)
-    distinct, first = np.unique(column, return_index=True)
-    quantile = ndtri((rankdata(column) - 0.5) / column.size)
-    deviation = quantile.std() if distinct.size > 1 else np.inf
-    return thin_out(distinct, (quantile[first] - quantile.mean()) / deviation)
+    order = np.argsort(column, kind="stable")
+    ascending = column[order]
+    first = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))
+    ends = np.append(first[1:], column.size)
+    found = ndtri(((first + ends + 1) / 2 - 0.5) / column.size)  # of the mean rank
+    quantile = np.empty(column.size)
+    quantile[order] = np.repeat(found, ends - first)
+    deviation = quantile.std() if first.size > 1 else np.inf
+    return thin_out(ascending[first], (found - quantile.mean()) / deviation)
 
 
 def thin_out(distinct: np.ndarray, image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -47,13 +47,9 @@ INLINE double total(Doubles v)
     return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
 }
 
-/* Which of two groups are flagged: a bit for each. */
-INLINE uint32_t bits_of(Ints first, Ints second)
+/* All bits that a lane has. */
+INLINE uint32_t bits_in(Bits flagged)
 {
-    const Bits bit = {1 << 0,  1 << 1,  1 << 2,  1 << 3,  1 << 4,  1 << 5,
-                      1 << 6,  1 << 7,  1 << 8,  1 << 9,  1 << 10, 1 << 11,
-                      1 << 12, 1 << 13, 1 << 14, 1 << 15};
-    Bits flagged = ((Bits)first & bit) | ((Bits)second & bit << N_FLOATS);
     HalfBits left, right;
     memcpy(&left, &flagged, sizeof left);
     memcpy(&right, (const char *)&flagged + sizeof left, sizeof right);
@@ -62,6 +58,15 @@ INLINE uint32_t bits_of(Ints first, Ints second)
     memcpy(parts, &left, sizeof left);
     parts[0] |= parts[1] | parts[2] | parts[3];
     return (uint32_t)(parts[0] | parts[0] >> 32);
+}
+
+/* Which of two groups are flagged: a bit for each. */
+INLINE uint32_t bits_of(Ints first, Ints second)
+{
+    const Bits bit = {1 << 0,  1 << 1,  1 << 2,  1 << 3,  1 << 4,  1 << 5,
+                      1 << 6,  1 << 7,  1 << 8,  1 << 9,  1 << 10, 1 << 11,
+                      1 << 12, 1 << 13, 1 << 14, 1 << 15};
+    return bits_in(((Bits)first & bit) | ((Bits)second & bit << N_FLOATS));
 }
 
 /* The squared distance of two samples, from differences. */

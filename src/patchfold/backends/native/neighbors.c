@@ -147,6 +147,7 @@ const Loop read_keys = {
 #define ABREAST 8  /* queries and */
 #define N_GROUPS 2 /* groups of rows that are measured at once */
 #define N_BINS 4   /* groups in turn: each lane of these is a bin of rows */
+#define AT_ONCE 32 /* groups that are looked through at once */
 #define SPARE 4    /* bins beyond the k wanted, against rounding */
 #define MOST 128   /* candidates; with more, ties leave a query open */
 #define DROPPED 13 /* binary digits in which squared distances that tie may differ */
@@ -231,20 +232,26 @@ static float find_limit(const Floats *bins, int wanted)
     return limit;
 }
 
-/* List the rows up to a limit, and count them; too many are not listed. */
+/* List the rows up to a limit, and count them; too many are not listed. Most groups have
+   none: it is asked of many at once which have. */
 EVERY_PROCESSOR
 static int list_candidates(const Members *s, const Floats *squared, float limit,
                            int32_t *place)
 {
     int count = 0;
-    for (Py_ssize_t g = 0; g < s->n_groups; g += 4, squared += 4) {
-        uint64_t near = bits_of(squared[2] <= limit, squared[3] <= limit);
-        near = near << 32 | bits_of(squared[0] <= limit, squared[1] <= limit);
-        for (; near; near &= near - 1) {
-            if (count == MOST)
-                return MOST + 1;
-            place[count] = (int32_t)(g * N_FLOATS + __builtin_ctzll(near));
-            fetch(s->rows + place[count++] * s->m, s->m);
+    for (Py_ssize_t g = 0; g < s->stride; g += AT_ONCE, squared += AT_ONCE) {
+        Bits flagged = {0};
+        for (int l = 0; l < AT_ONCE; l++)
+            flagged |= (Bits)(squared[l] <= limit) & (uint32_t)1 << l;
+        for (uint32_t some = bits_in(flagged); some; some &= some - 1) {
+            int l = __builtin_ctz(some);
+            uint32_t near = bits_of(squared[l] <= limit, (Ints){0});
+            for (; near; near &= near - 1) {
+                if (count == MOST)
+                    return MOST + 1;
+                place[count] = (int32_t)((g + l) * N_FLOATS + __builtin_ctz(near));
+                fetch(s->rows + place[count++] * s->m, s->m);
+            }
         }
     }
     return count;
@@ -309,7 +316,7 @@ static void settle(const Members *s, const double *query, int q, int64_t *found)
 
 static Outcome make_room(Call *call, Members *s, const float *norms)
 {
-    s->stride = (s->n_groups + 3) / 4 * 4; /* four are listed at once */
+    s->stride = (s->n_groups + AT_ONCE - 1) / AT_ONCE * AT_ONCE;
     s->local = scratch(call, s->m, ABREAST, sizeof(float));
     s->own = scratch(call, ABREAST, 1, sizeof(float));
     s->bins = scratch(call, ABREAST, N_BINS, sizeof(Floats));
