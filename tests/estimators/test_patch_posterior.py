@@ -79,8 +79,8 @@ def test_the_label_of_a_row_moves_it_only_through_what_all_share(
         changed[i] = (y[i] + 1) % 3
         model = pf.PatchPosterior(scores=scores)
         one, two = (clone(model).fit(X, labels) for labels in (y, changed))
-        two._model.stack = one._model.stack
-        posterior = two._model.left_out([i]).posterior
+        two._fitted.model.stack = one._fitted.model.stack
+        posterior = two._fitted.model.left_out([i]).posterior
         np.testing.assert_allclose(posterior[0], one.posterior_[i], atol=tolerance)
 
 

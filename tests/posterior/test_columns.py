@@ -40,9 +40,9 @@ def test_a_class_is_the_mean_of_some_of_its_rows(wine, model):
     assert told.n_rows == 12
     assert told.classes[told.of] == "barbera"
     score = told.score
-    rows = model._model.scores.rows
-    held = model._model.left_out()
-    every = held.contributions.sum(axis=0) + model._model.stack.offsets
+    rows = model._fitted.model.scores.rows
+    held = model._fitted.model.left_out()
+    every = held.contributions.sum(axis=0) + model._fitted.model.stack.offsets
     own = every[rows[1] == told.of]
     assert own.min(axis=0)[told.of] <= score[told.of] <= own.max(axis=0)[told.of]
     with pytest.raises(ValueError, match="label must be one of barbera, barolo"):

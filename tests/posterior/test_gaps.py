@@ -230,8 +230,8 @@ def test_the_label_of_a_row_does_not_reach_its_posterior(wine):
     other = y[::2].copy()
     other[0] = 1
     changed = pf.PatchPosterior(n_landmarks=50).fit(gappy[::2], other)
-    held = model._model.stack
-    scores = [m._model.scores for m in (model, changed)]
+    held = model._fitted.model.stack
+    scores = [m._fitted.model.scores for m in (model, changed)]
     posteriors = [held.posterior(s.left_out[:, :1], s.known[:1]) for s in scores]
     # All but the sizes of classes in the smoothing of the marginal score.
     np.testing.assert_allclose(*posteriors, atol=0.02)

@@ -34,7 +34,7 @@ def both(samples=X, classes=y, weights=None, **settings):
     """Fit to sparse samples, and to the same samples, dense."""
     sparse = pf.PatchPosterior(**settings).fit(samples, classes, weights)
     dense = pf.PatchPosterior(**settings).fit(samples.toarray(), classes, weights)
-    assert sp.issparse(sparse._model.scores.rows[0])
+    assert sp.issparse(sparse._fitted.model.scores.rows[0])
     return sparse, dense
 
 
@@ -43,7 +43,10 @@ def both(samples=X, classes=y, weights=None, **settings):
 def test_sparse_is_dense(view, weighted):
     weights = np.random.default_rng(5).random(y.size) + 0.5 if weighted else None
     sparse, dense = both(views=(view,), scores=EVERY, weights=weights)
-    ours, theirs = sparse._model.scores.left_out, dense._model.scores.left_out
+    ours, theirs = (
+        sparse._fitted.model.scores.left_out,
+        dense._fitted.model.scores.left_out,
+    )
     np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(sparse.posterior_, dense.posterior_, atol=1e-9)
     np.testing.assert_allclose(sparse.embedding_, dense.embedding_, atol=1e-9)

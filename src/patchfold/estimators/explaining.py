@@ -16,8 +16,7 @@ from ..posterior.columns import (
     name_columns,
 )
 from ..posterior.explanation import Explanation, explain_row
-from ..posterior.model import PosteriorModel
-from ..posterior.rows import RowIndex
+from .stored.posterior import FittedPosterior
 
 
 class ExplainsRows:
@@ -25,9 +24,7 @@ class ExplainsRows:
 
     classes_: np.ndarray
     score_names_: tuple[str, ...]
-    _labelled: np.ndarray
-    _model: PosteriorModel
-    _rows: RowIndex
+    _fitted: FittedPosterior
 
     def explain(self, x: Any) -> Explanation:
         """Say which columns, scores and patches spoke for which class, how strongly.
@@ -54,8 +51,8 @@ class ExplainsRows:
                 "by one, or a class with explain_class."
             )
         names = name_columns(self, row.shape[1])
-        found = (self._labelled, self.classes_, self.score_names_, names)
-        return explain_row(self._model, row, self._own(row), *found)
+        found = (self._fitted.labelled, self.classes_, self.score_names_, names)
+        return explain_row(self._fitted.model, row, self._own(row), *found)
 
     def explain_class(self, label: Any) -> ColumnEffects:
         """Say which columns move the rows of a class towards it, and how far.
@@ -75,21 +72,23 @@ class ExplainsRows:
         if not found.size:
             known = ", ".join(map(str, self.classes_))
             raise ValueError(f"label must be one of {known}. Got {label!r} instead.")
-        rows, code = choose_class_rows(self._model, int(found[0])), int(found[0])
-        X = self._model.scores.rows[0][rows]
+        model, code = self._fitted.model, int(found[0])
+        rows = choose_class_rows(model, code)
+        X = model.scores.rows[0][rows]
         names = name_columns(self, X.shape[1])
         own: list[int | None] = [int(row) for row in rows]
         return explain_columns(
-            self._model, X, own, classes=self.classes_, names=names, of=code
+            model, X, own, classes=self.classes_, names=names, of=code
         )
 
     def _own(self, row: np.ndarray) -> int | None:
         """Return which labelled row a row is, if any."""
-        group = self._rows.find(row)
+        rows = self._fitted.rows
+        group = rows.find(row)
         if group[0] < 0:
             return None
-        twins = self._rows.members(group[0])
-        place = np.flatnonzero(np.isin(self._labelled, twins))
+        twins = rows.members(group[0])
+        place = np.flatnonzero(np.isin(self._fitted.labelled, twins))
         return int(place[0]) if place.size else None
 
     def _check_queries(self, X: Any) -> np.ndarray:

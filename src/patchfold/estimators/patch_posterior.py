@@ -35,7 +35,7 @@ from .base import check_placed
 from .explaining import ExplainsRows
 from .frames import check_table, dense_if_narrow, refuse_sparse_gaps
 from .parameters import COMMON_RULES
-from .stored.posterior import StoredPosterior
+from .stored.posterior import FittedPosterior, StoredPosterior
 
 CHECKS = {"ensure_all_finite": "allow-nan", "copy": True, "accept_sparse": "csr"}
 """How samples are checked: NaN is a gap, and left out of what scores its row."""
@@ -241,28 +241,27 @@ default="auto"
             )
         labelled = codes != UNLABELLED
         weights, labelled = check_weights(sample_weight, codes, labelled)
-        self._labelled = np.flatnonzero(labelled)
-        self._model = PosteriorModel(
+        model = PosteriorModel(
             self._settings(backend),
             X[labelled],
             codes[labelled],
             self.n_components,
             row_weights=weights,
         )
-        self._rows = index_rows(X)
-        self.anchors_ = self._model.anchors
-        self.score_names_ = self._model.scores.names
-        self.score_weights_ = self._model.stack.weights
+        self._fitted = FittedPosterior(np.flatnonzero(labelled), model, index_rows(X))
+        self.anchors_ = model.anchors
+        self.score_names_ = model.scores.names
+        self.score_weights_ = model.stack.weights
         self.posterior_ = np.empty((X.shape[0], self.classes_.size))
         self.embedding_ = np.empty((X.shape[0], self.n_components))
-        posterior, best = self._model.weigh_left_out()
+        posterior, best = model.weigh_left_out()
         blended = blend_labels(posterior, codes[labelled], self.label_blend)
         self.posterior_[labelled] = posterior
-        self.embedding_[labelled] = self._model.place(blended, best)
+        self.embedding_[labelled] = model.place(blended, best)
         if not labelled.all():
-            posterior, best = self._model.weigh(X[~labelled], backend)
+            posterior, best = model.weigh(X[~labelled], backend)
             self.posterior_[~labelled] = posterior
-            self.embedding_[~labelled] = self._model.place(posterior, best)
+            self.embedding_[~labelled] = model.place(posterior, best)
         for name in ("embedding_", "posterior_", "anchors_", "score_weights_"):
             setattr(self, name, backend.give_back(getattr(self, name)))
         self._n_features_out = self.n_components
@@ -298,14 +297,15 @@ default="auto"
             Coordinates.
         """
         backend, X = backend_for(X), self._check_queries(X)
-        group = self._rows.find(X)
+        model, rows = self._fitted.model, self._fitted.rows
+        group = rows.find(X)
         known = group >= 0
         placed = np.empty((X.shape[0], self.n_components))
         if known.any():
             embedding = NUMPY.bring(self.embedding_)
-            placed[known] = self._rows.mean(embedding)[group[known]]
+            placed[known] = rows.mean(embedding)[group[known]]
         if not known.all():
-            placed[~known] = self._model.place(*self._model.weigh(X[~known], backend))
+            placed[~known] = model.place(*model.weigh(X[~known], backend))
         check_placed(placed)
         return backend.give_back(placed)
 
@@ -323,7 +323,7 @@ default="auto"
             In the order of `classes_`.
         """
         backend, X = backend_for(X), self._check_queries(X)
-        return backend.give_back(self._model.weigh(X, backend)[0])
+        return backend.give_back(self._fitted.model.weigh(X, backend)[0])
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likeliest class of samples.
@@ -349,12 +349,12 @@ default="auto"
         Computed when it is asked for. Without the "relevance" view it plays no part.
         """
         check_is_fitted(self)
-        return self._model.scores.relevance()
+        return self._fitted.model.scores.relevance()
 
     def _check_queries(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = check_table(self, NUMPY.bring(X), reset=False, **CHECKS)
-        X = as_sparse_as(X, self._model.scores.rows[0])
+        X = as_sparse_as(X, self._fitted.model.scores.rows[0])
         refuse_sparse_gaps(X)
         return without_zeros(X) if sp.issparse(X) else X
 

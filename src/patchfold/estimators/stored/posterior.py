@@ -17,7 +17,7 @@ from ...graph.labels import UNLABELLED
 from ...patches.fitting import is_wide
 from ...posterior.kernel_ridge import PENALTIES
 from ...posterior.model import PosteriorModel, Solution
-from ...posterior.rows import index_rows
+from ...posterior.rows import RowIndex, index_rows
 from ...posterior.scores import Scored, Settings
 from ...posterior.stack import Stack
 from ...posterior.views import VIEWS
@@ -66,6 +66,25 @@ class Gappy(Numbers):
         return samples
 
 
+@dataclass(frozen=True)
+class FittedPosterior:
+    """What a fit of `PatchPosterior` leaves besides its public attributes.
+
+    Attributes
+    ----------
+    labelled : int array
+        Places of the labelled samples.
+    model : PosteriorModel
+        Their scores, and what places samples by these.
+    rows : RowIndex
+        All samples, to know them again.
+    """
+
+    labelled: np.ndarray
+    model: PosteriorModel
+    rows: RowIndex
+
+
 class StoredPosterior(StoredModel):
     """The part of `PatchPosterior` that deals with model files."""
 
@@ -111,16 +130,15 @@ class StoredPosterior(StoredModel):
         "_n_features_out": Count("components", "components"),
     }
     _made_again: ClassVar[frozenset[str]] = frozenset(
-        {"_labelled", "_model", "_rows", "anchors_", "score_names_", "score_weights_"}
+        {"_fitted", "anchors_", "score_names_", "score_weights_"}
     )
 
     def _packed(self, state: dict[str, Any]) -> dict[str, Any]:
-        model = state.get("_model")
-        if model is None:  # not fitted, or of an older file
+        kept = state.get("_fitted")
+        if kept is None:  # not fitted, or of an older file
             return super()._packed(state)
-        samples = state["_rows"].values
+        model, labelled, samples = kept.model, kept.labelled, kept.rows.values
         codes = np.full(samples.shape[0], UNLABELLED)
-        labelled = state["_labelled"]
         rows, codes[labelled] = model.scores.rows
         if not sp.issparse(samples):
             samples[labelled] = rows  # with their zeros as they were
@@ -159,8 +177,7 @@ class StoredPosterior(StoredModel):
             raise FittedError(
                 "the weights of the kernel score do not fit its landmarks"
             )
-        self._labelled = np.flatnonzero(labelled)
-        self._model = PosteriorModel(
+        model = PosteriorModel(
             self._settings(NUMPY),
             X[labelled],
             codes[labelled],
@@ -168,9 +185,9 @@ class StoredPosterior(StoredModel):
             (Scored(left_out, kernels), solution),
             stored.pop("_weights", None),
         )
-        self._rows = index_rows(X)
+        self._fitted = FittedPosterior(np.flatnonzero(labelled), model, index_rows(X))
         self.anchors_ = solution.anchors
-        self.score_names_ = self._model.scores.names
+        self.score_names_ = model.scores.names
         self.score_weights_ = solution.stack.weights
         if len(self.score_names_) != sizes["scores"]:
             raise FittedError(f"_left_out must have {len(self.score_names_)} scores")
