@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from patchfold.graph.weights import laplacian
-from patchfold.solvers import spectral
+from patchfold.solvers import pieces, spectral
 from patchfold.solvers.pieces import piecewise_eigenpairs
 
 
@@ -47,6 +47,27 @@ def test_pieces_that_nothing_ties_are_told_apart():
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(2), atol=1e-12)
     np.testing.assert_allclose(null @ vectors, 0, atol=1e-12)
     assert len(np.unique(vectors.round(9), axis=0)) == 5
+
+
+def test_of_very_many_pieces_that_nothing_ties_any_vectors_do(monkeypatch):
+    monkeypatch.setattr(pieces, "MOST", 3)
+    matrix, degrees = laplacian(graph_in_pieces(5, 0.0))
+    null = np.full(degrees.size, degrees.size**-0.5)
+    seed = np.random.RandomState(0)
+    values, vectors = piecewise_eigenpairs(matrix, 2, null, 80.0, seed=seed)
+    np.testing.assert_array_equal(values, 0)
+    np.testing.assert_allclose(matrix @ vectors, 0, atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(null @ vectors, 0, atol=1e-12)
+    assert len(np.unique(vectors.round(9), axis=0)) == 5
+
+
+def test_very_many_pieces_that_hang_together_are_refused(monkeypatch):
+    monkeypatch.setattr(pieces, "MOST", 3)
+    matrix, degrees = laplacian(graph_in_pieces(5, 1e-18))
+    null = np.full(degrees.size, degrees.size**-0.5)
+    with pytest.raises(RuntimeError, match="1 pieces do not determine 2"):
+        piecewise_eigenpairs(matrix, 2, null, 80.0, seed=np.random.RandomState(0))
 
 
 def test_one_piece_is_refused():

@@ -3,7 +3,8 @@
 Where pieces hang together by weights below rounding, the null vector cut at their
 borders has a residual below rounding too: what is left is a problem of as many numbers
 as there are pieces. Other solvers would need a vector for each piece, or factors, which
-fill up where the pieces are large and have many dimensions.
+fill up where the pieces are large and have many dimensions. Of very many pieces, those
+that nothing at all holds together have eigenvalue 0 each, and any vectors will do.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MANY = 10_000
 """Samples up to which factors are as fast, and tell tiny eigenvalues apart."""
 
 MOST = 2000
-"""Pieces at most: their matrix is dense."""
+"""Pieces at most that are held together at all: their matrix is dense."""
 
 
 def piecewise_eigenpairs(
@@ -56,7 +57,7 @@ def piecewise_eigenpairs(
     Raises
     ------
     RuntimeError
-        If there are too few pieces, or too many.
+        If there are too few pieces, or too many that are held together.
 
     Examples
     --------
@@ -69,9 +70,11 @@ def piecewise_eigenpairs(
     """
     entries = matrix.tocoo()
     row, column = entries.coords
-    tight = np.abs(entries.data) > LOOSE * size
-    held = sp.coo_array((tight[tight], (row[tight], column[tight])), matrix.shape)
-    count, label = connected_components(held, directed=False)
+    count, label = _pieces(matrix, np.abs(entries.data) > LOOSE * size)
+    if count > MOST:
+        count, label = _pieces(matrix, entries.data != 0)
+        if count > max(MOST, n_components):
+            return _any_of_pieces(label, n_components, null, seed)
     if not n_components < count <= MOST:
         raise RuntimeError(f"{count} pieces do not determine {n_components} vectors")
     parts = np.sqrt(np.bincount(label, null**2))
@@ -91,3 +94,20 @@ def piecewise_eigenpairs(
     values, turn = eigh(basis[:, 1:].T @ between @ basis[:, 1:])
     wanted = basis[:, 1:] @ turn[:, :n_components]
     return values[:n_components], scaled[:, None] * wanted[label]
+
+
+def _pieces(matrix: sp.csr_array, kept: np.ndarray) -> tuple[int, np.ndarray]:
+    """Return how many pieces the kept entries make, and whose each sample is."""
+    row, column = matrix.tocoo().coords
+    held = sp.coo_array((kept[kept], (row[kept], column[kept])), matrix.shape)
+    return connected_components(held, directed=False)
+
+
+def _any_of_pieces(
+    label: np.ndarray, n_components: int, null: np.ndarray, seed: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw vectors that are constant on pieces which nothing holds together."""
+    parts = np.sqrt(np.bincount(label, null**2))
+    drawn = seed.uniform(-1, 1, (parts.size, n_components))
+    basis = np.linalg.qr(np.c_[parts, drawn])[0]
+    return np.zeros(n_components), (null / parts[label])[:, None] * basis[label, 1:]

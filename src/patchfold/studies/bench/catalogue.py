@@ -145,6 +145,25 @@ LIMITS = (
         2000,
         lasts=(5, 3),
     ),
+    Limit(
+        "PatchPosterior, a million",
+        "PatchPosterior",
+        120,
+        1,
+        1_000_000,
+        3000,
+        lasts=(80, 3),
+    ),
+    Limit(
+        "PatchPosterior, predict",
+        "PatchPosterior, predict",
+        30,
+        1,
+        1_000_000,
+        3000,
+        lasts=(50, 3),
+    ),
+    Limit("klap, K=30", "klap, K=30", 10, 1, 100_000, 3000, lasts=(10, 3)),
 )
 
 GROWTH = (

@@ -35,6 +35,9 @@ SWEEP = range(2, 41)
 N_QUERIES = 5
 """A transform places one row for every `N_QUERIES` rows of the model."""
 
+LEARNED = 100_000
+"""Rows of a model that predicts: more would not make it predict more slowly."""
+
 
 def noisy_roll(n: int, seed: int = 0, n_features: int = 20) -> np.ndarray:
     """Return a swiss roll with features of noise beside its three."""
@@ -191,6 +194,13 @@ def _classifying(make: Callable[[int], Any]) -> Task:
     return task
 
 
+def _predict(n: int, n_jobs: int) -> Call:
+    """Predict n rows by a model of as many, but of at most `LEARNED`."""
+    X, y = classes(n + min(n, LEARNED))
+    model = PatchPosterior(n_jobs=n_jobs).fit(X[n:], y[n:])
+    return lambda: model.predict(X[:n])
+
+
 def _nca(n_jobs: int) -> Any:
     from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
@@ -224,6 +234,8 @@ TASKS: dict[str, Task] = {
     "PatchLLE": _ours(PatchLLE),
     "PatchLLE, wide": _ours(PatchLLE, wide),
     "PatchPosterior": _classifying(lambda n_jobs: PatchPosterior(n_jobs=n_jobs)),
+    "PatchPosterior, predict": _predict,
+    "klap, K=30": _classifying(lambda n_jobs: klap(n_neighbors=30, n_jobs=n_jobs)),
     "NeighborhoodComponentsAnalysis": _classifying(_nca),
     "Isomap": _theirs("Isomap"),
     "SpectralEmbedding": _theirs("SpectralEmbedding", affinity="nearest_neighbors"),
