@@ -47,12 +47,19 @@ def test_the_commands_of_a_bare_install_name_the_extra_in_one_line(words):
     )
 
 
-def test_compare_of_a_bare_install_names_the_extra():
-    program = "import patchfold as pf\ntry:\n    pf.compare([[1.0, 2.0]] * 9)\n"
+@pytest.mark.parametrize(
+    ("call", "needs"),
+    [
+        ("compare([[1.0, 2.0]] * 9)", "compare needs pandas"),
+        ("tables.describe([[1.0, 2.0]] * 9)", "describe needs pandas"),
+        ("tables.read_table('t.csv')", "read_table needs pandas and pyarrow"),
+    ],
+)
+def test_functions_of_a_bare_install_name_the_extra(call, needs):
+    program = f"import patchfold as pf\ntry:\n    pf.{call}\n"
     program += "except ImportError as error:\n    print(error)"
     done = run_bare(program)
-    needs = 'compare needs pandas: pip install "patchfold[cli]".\n'
-    assert done.stdout == needs, done.stderr
+    assert done.stdout == f'{needs}: pip install "patchfold[cli]".\n', done.stderr
 
 
 def test_the_version_is_printed_with_and_without_the_extra():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
@@ -123,6 +124,14 @@ def _blas() -> str:
         if pool["user_api"] == "blas"
     ]
     return ", ".join(sorted(set(names))) or "unknown"
+
+
+def require_packages(what: str, packages: Sequence[str]) -> None:
+    """Raise ImportError, with the extra to install, for what packages of `cli` do."""
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        needed = " and ".join(missing)
+        raise ImportError(f'{what} needs {needed}: pip install "patchfold[cli]".')
 
 
 def _architecture(pool: dict[str, Any]) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..backends.environment import describe_speed, installed_version
+from ..backends.environment import describe_speed, installed_version, require_packages
 from .scoring import Result
 
 if TYPE_CHECKING:
@@ -112,11 +111,7 @@ class Findings:
 
 def check_installed() -> None:
     """Raise ImportError, with the extra to install, where a comparison cannot run."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise ImportError(
-            f'compare needs {" and ".join(missing)}: pip install "patchfold[cli]".'
-        )
+    require_packages("compare", NEEDED)
 
 
 def installed_versions() -> dict[str, str]:

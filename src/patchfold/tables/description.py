@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..backends.environment import require_packages
 from .columns import check_names
 from .decisions import UndecidedColumnsError
 from .frames import as_frame
@@ -57,6 +58,7 @@ def describe(
     price     number        1  impute='median'
     unit    constant        0
     """
+    require_packages("describe", ["pandas"])
     import pandas as pd
 
     drop, keep = tuple(drop), tuple(keep)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..backends.backend import require_memory
+from ..backends.environment import require_packages
 from ..backends.files import read_bytes, write_bytes
 from ..datasets import DatasetUnavailableError, load
 from .arff import parse_arff
@@ -192,6 +193,7 @@ def read_table(
     ValueError
         If it is not a table of that kind, or has no rows or two columns of one name.
     """
+    require_packages("read_table", ["pandas", "pyarrow"])
     words = (missing,) if isinstance(missing, str) else tuple(missing)
     options = ReadOptions(sep, encoding, decimal, dates, words)
     return _read_file(Path(path), Path(path), options, ()).frame
