@@ -107,18 +107,22 @@ def _read_names(texts: pd.Series) -> Dates | None:
     """Read dates with names of months: in the form that the first of them has."""
     import pandas as pd
 
-    some = [text for text in texts[:SAMPLE] if _MONTH.search(text)]
-    if not some:
+    first = next((text for text in texts[:SAMPLE] if _MONTH.search(text)), None)
+    if first is None:
         return None
-    some, short = (
-        column.str.replace(_MONTH, r"\1", regex=True).str.replace(_NTH, "", regex=True)
-        for column in (pd.Series(some[:1]), texts)
-    )
+    first = _short_months(pd.Series([first]))[0]
     for form in _NAMED:
-        if not pd.isna(pd.to_datetime(some[0], format=form, errors="coerce")):
+        if not pd.isna(pd.to_datetime(first, format=form, errors="coerce")):
+            short = _short_months(texts)
             dates = pd.to_datetime(short, format=form, errors="coerce")
             return Dates(dates, "names of months")
     return None
+
+
+def _short_months(texts: pd.Series) -> pd.Series:
+    """Cut names of months to three letters, and 1st to 1."""
+    cut = texts.str.replace(_MONTH, r"\1", regex=True)
+    return cut.str.replace(_NTH, "", regex=True)
 
 
 def _read_weeks(texts: pd.Series) -> Dates:
