@@ -1,4 +1,4 @@
-# make demo: embed wine with every method (a picture and a table)
+# make demo: digits by t-SNE, UMAP, CauchyMap and PatchPosterior (a picture, a table)
 # make test: run the whole test suite
 # make coverage: run the suite and report which lines and branches it reaches
 # make sanitize: run the tests and a fuzzer with the loops in C under sanitizers

@@ -67,5 +67,6 @@ html_theme = "furo"
 html_title = "patchfold"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_math_renderer = "mathml"
 html_copy_source = False
