@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import patchfold as pf
 from patchfold.comparison import choosing
 from patchfold.comparison.choosing import choose_methods
-from patchfold.comparison.folds import make_splits, score_classes
+from patchfold.comparison.folds import find_mistaken, make_splits, score_classes
 from patchfold.comparison.preparing import find_groups
 from patchfold.tables import choose_columns, make_encoder
 
@@ -112,6 +112,17 @@ class TestTargets:
         assert recalls == pytest.approx((2 / 3, 1, 0))
         assert balanced == pytest.approx(5 / 9)
         assert f1 == pytest.approx((2 / 3 + 0.8 + 0) / 3)
+
+    def test_the_class_that_is_said_instead_has_a_name(self):
+        y, said = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 2, 2, 1, 1, 0])
+        assert find_mistaken(y, said, 3) == ((2, 2), (0, 0), (0, 1))
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(90, 3)) + np.repeat([[0], [0.3], [9]], 30, axis=0)
+        found = pf.compare(X, np.repeat(["elm", "oak", "pine"], 30), methods=["pca"])
+        assert "are taken for “" in str(found.verdict.reasons)
+        page = found.to_html()
+        assert "Taken for, by PCA" in page
+        assert "<td class='words'>oak (" in page
 
     def test_groups_are_those_of_hdbscan_the_largest_first(self):
         rng = np.random.default_rng(0)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..estimators.methods import Method
 from .choosing import WEIGHTS, compiles
-from .folds import score_classes
+from .folds import find_mistaken, score_classes
 from .scoring import (
     SWEPT,
     Curve,
@@ -195,7 +195,7 @@ def _curve(held: Sequence[Held]) -> Curve | None:
 def add_classes(
     result: Result, held: Sequence[Held], problem: Problem, n_classes: int
 ) -> Result:
-    """Add balanced accuracy, macro F1 and recalls of all held-out samples."""
+    """Add balanced accuracy, macro F1, recalls and mistakes of all held-out samples."""
     pairs = [
         (split.y_test, part.predicted)
         for split, part in zip(problem.splits, held, strict=False)
@@ -203,4 +203,6 @@ def add_classes(
     y = np.concatenate([true for true, _ in pairs])
     predicted = np.concatenate([said for _, said in pairs])
     balanced, macro_f1, recalls = score_classes(y, predicted, n_classes)
-    return replace(result, balanced=balanced, macro_f1=macro_f1, recalls=recalls)
+    mistaken = find_mistaken(y, predicted, n_classes)
+    scores = {"balanced": balanced, "macro_f1": macro_f1, "recalls": recalls}
+    return replace(result, mistaken=mistaken, **scores)

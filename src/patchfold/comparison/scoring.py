@@ -96,6 +96,8 @@ class Result:
         Balanced accuracy and macro F1 of all held-out samples.
     recalls : tuple of float
         Share of each class that is classified rightly when held out.
+    mistaken : tuple of (int, int)
+        For each class the one that is most often said instead, and how often.
     folds : tuple of float
         The score on every fold that methods are ranked by.
     curve : Curve or None
@@ -122,6 +124,7 @@ class Result:
     balanced: float = np.nan
     macro_f1: float = np.nan
     recalls: tuple[float, ...] = ()
+    mistaken: tuple[tuple[int, int], ...] = ()
     folds: tuple[float, ...] = ()
     trustworthiness: float = np.nan
     continuity: float = np.nan

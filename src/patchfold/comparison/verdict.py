@@ -235,6 +235,9 @@ def _weigh_classes(findings: Findings, best: Result) -> tuple[str, str]:
         f"Its weakest class is “{findings.class_names[weakest]}”: "
         f"{recalls[weakest]:.0%} of its {counts[weakest]:,} rows are found."
     )
+    if best.mistaken and best.mistaken[weakest][1]:
+        other, count = best.mistaken[weakest]
+        text += f" {count:,} are taken for “{findings.class_names[other]}”."
     rivals = [r for r in findings.ranked() if np.isfinite(r.balanced)]
     fair = max(rivals, key=lambda r: r.balanced)
     if fair.balanced - best.balanced > GAP:

@@ -160,14 +160,22 @@ def show_recalls(findings: Findings) -> str:
         return ""
     counts = np.bincount(findings.labels, minlength=len(findings.class_names))
     head = "".join(f"<th scope='col'>{escape(r.title)}</th>" for r in shown)
+    best = shown[0]
+    if best.mistaken:
+        head = f"<th scope='col'>Taken for, by {escape(best.title)}</th>{head}"
     rows = []
     for c, name in enumerate(findings.class_names):
         cells = "".join(_shade(r.recalls[c]) for r in shown)
+        if best.mistaken:
+            other, count = best.mistaken[c]
+            said = f"{findings.class_names[other]} ({count:,})" if count else "–"
+            cells = f"<td class='words'>{escape(said)}</td>{cells}"
         rows.append(
             f"<tr><th scope='row'>{escape(name)}</th><td>{counts[c]:,}</td>{cells}</tr>"
         )
-    return f"""<details id='recalls'><summary>Recall of each class</summary>
-<p class='hint'>Share of the held-out rows of a class that are classified rightly.</p>
+    return f"""<details id='recalls'><summary>Recall of each class, and what it is taken for</summary>
+<p class='hint'>Share of the held-out rows of a class that are classified rightly,
+and the class that the best method most often says instead.</p>
 <div class='wide' tabindex='0' role='region' aria-label='Recall of each class'>
 <table class='shades'><thead><tr>
 <th scope='col'>Class</th><th scope='col'>Rows</th>{head}</tr></thead>
