@@ -173,7 +173,8 @@ def show_recalls(findings: Findings) -> str:
         rows.append(
             f"<tr><th scope='row'>{escape(name)}</th><td>{counts[c]:,}</td>{cells}</tr>"
         )
-    return f"""<details id='recalls'><summary>Recall of each class, and what it is taken for</summary>
+    title = "Recall of each class, and what it is taken for"
+    return f"""<details id='recalls'><summary>{title}</summary>
 <p class='hint'>Share of the held-out rows of a class that are classified rightly,
 and the class that the best method most often says instead.</p>
 <div class='wide' tabindex='0' role='region' aria-label='Recall of each class'>
