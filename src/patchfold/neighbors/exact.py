@@ -42,6 +42,9 @@ SPARE = 8
 WIDER = (1, 4, 16)
 """Multiples of the candidates that are kept, where fewer leave ties open."""
 
+TRIED = 64
+"""Queries that tell whether the loop for few neighbours settles most of the others."""
+
 ASKED = 256
 """Queries that tell how many candidates the others will need."""
 
@@ -142,8 +145,8 @@ def _among_few(
         assert found is not None  # there are loops
         indices[rows] = found
 
-    if n_queries >= 8 * ASKED:
-        some = slice(None, None, n_queries // ASKED)
+    if n_queries >= 8 * TRIED:
+        some = slice(None, None, n_queries // TRIED)
         search(some)
         if np.median(indices[some, 0]) < 0:  # most would be searched in vain
             return _among_many(*wanted)
