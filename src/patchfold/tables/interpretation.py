@@ -180,7 +180,7 @@ def interpret(
             notes[name] = done.note
         if done.doubt is not None:
             doubts[name] = done.doubt
-    doubts = _agree(doubts, notes)
+    _follow_others(frame, customs, changed, notes, doubts)
     if changed:
         frame = frame.copy(deep=False)
         for name, values in changed.items():
@@ -188,21 +188,23 @@ def interpret(
     return Interpreted(frame, notes, doubts)
 
 
-def _agree(doubts: dict[str, Doubt], notes: dict[str, str]) -> dict[str, Doubt]:
-    """Let the order of dates that other columns show decide those in doubt."""
-    shown = {
-        order
-        for name, note in notes.items()
-        for order, words in calendar.ORDERS.items()
-        if note == f"dates: {words}" and order != "ymd" and name not in doubts
-    }
-    if len(shown) != 1:
-        return doubts
-    order = shown.pop()
-    return {
-        name: replace(doubt, value=order) if doubt.option == "dates" else doubt
-        for name, doubt in doubts.items()
-    }
+def _follow_others(
+    frame: pd.DataFrame,
+    customs: Customs,
+    changed: dict[Any, Any],
+    notes: dict[str, str],
+    doubts: dict[str, Doubt],
+) -> None:
+    """Read dates in doubt again: in the order that the other dates have."""
+    words = {notes[name] for name in notes if name not in doubts}
+    orders = [o for o in ("dmy", "mdy") if f"dates: {calendar.ORDERS[o]}" in words]
+    unsure = [name for name, doubt in doubts.items() if doubt.option == "dates"]
+    for name in unsure if len(orders) == 1 else ():
+        sure = replace(customs, dates=orders[0])
+        done = _read_column(frame[name], sure, name, False)
+        if done is not None:
+            changed[name], notes[name] = done.values, done.note
+            doubts[name] = replace(doubts[name], value=orders[0])
 
 
 def _read_compact(column: pd.Series) -> _Read | None:
