@@ -281,6 +281,22 @@ class TestStart:
 
 
 class TestNewSamples:
+    def test_repeated_training_samples_return_to_their_mean(self, wine):
+        X = np.vstack([wine[0], wine[0][:7], wine[0][:7]])
+        model = pf.CauchyMap().fit(X)
+        mean = model.embedding_[[3, 178 + 3, 185 + 3]].mean(axis=0)
+        together = model.transform(np.vstack([wine[0] + 0.1, X]))[178:]
+        np.testing.assert_allclose(together[3], mean, rtol=1e-12)
+        assert (together[7:178] == model.embedding_[7:178]).all()
+        assert (model.transform(X[3:4]) == together[3]).all()
+
+    def test_places_do_not_change_from_call_to_call(self, wine):
+        model = pf.CauchyMap().fit(wine[0])
+        first = model.transform(wine[0] + 0.1)
+        assert (model.transform(wine[0] + 0.1) == first).all()
+        copy = pickle.loads(pickle.dumps(model))
+        assert (copy.transform(wine[0] + 0.1) == first).all()
+
     def test_far_samples_are_put_at_the_rim_and_named(self, wine):
         X, _ = wine
         model = pf.CauchyMap().fit(X)
