@@ -457,3 +457,18 @@ def test_known_tables_give_no_warnings():
         warnings.simplefilter("error")
         frame = make_frame(gaps=True)
         pf.TableEncoder().fit(frame).transform(frame)
+
+
+def test_names_and_numbers_of_another_table_are_refused():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": ["x", "y", "x"]})
+    encoder = pf.TableEncoder().fit(frame)
+    with pytest.raises(ValueError, match=r"number of features \(2\), got 1"):
+        encoder.get_feature_names_out(["a"])
+    with pytest.raises(ValueError, match="is not equal to feature_names_in_"):
+        encoder.get_feature_names_out(["a", "c"])
+    width = encoder.transform(frame).shape[1]
+    with pytest.raises(ValueError, match=f"7 columns, and TableEncoder makes {width}"):
+        encoder.inverse_transform(np.zeros((1, 7)))
+    gower = pf.TableEncoder(distance="gower").fit(frame)
+    with pytest.raises(ValueError, match="distances, which have no inverse"):
+        gower.inverse_transform(gower.transform(frame))

@@ -106,3 +106,10 @@ def test_wrong_numbers_of_landmarks_are_named(sheet):
     D = np.abs(sheet[:50, :1] - sheet[:50, 0])
     with pytest.raises(ValueError, match=r"n_landmarks=9 needs samples.*=None\."):
         model(dissimilarity="precomputed", n_landmarks=9).fit(D)
+
+
+def test_sparse_samples_are_barycentres_of_the_same_landmarks(sheet):
+    X, landmarks = sheet - sheet.mean(axis=0), np.arange(0, 700, 9)
+    found = interpolate(sp.csr_array(X), landmarks)
+    expected = interpolate(X, landmarks).toarray()
+    np.testing.assert_allclose(found.toarray(), expected, atol=1e-9)
