@@ -21,7 +21,9 @@ from patchfold.cli._shared import describe
 from patchfold.neighbors.choice import find_neighbors
 
 NAMES = ("isomap_kl", "elap", "pelle", "klap", "CauchyEmbedding", "PatchPosterior")
-REFUSED = "patchfold: .*(memory|this machine has).*(n_landmarks|--neighbors|n_neighbors)"
+REFUSED = (
+    "patchfold: .*(memory|this machine has).*(n_landmarks|--neighbors|n_neighbors)"
+)
 FITS = int(os.environ.get("PATCHFOLD_FITS", "30"))
 
 

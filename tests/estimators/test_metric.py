@@ -207,3 +207,14 @@ def test_the_euclidean_metric_is_the_one_that_needs_no_record(metric, p, params)
     except ValueError:  # parameters that do not go with the metric
         needs_none = False
     assert has_euclidean_metric(model) == needs_none
+
+
+def test_a_radius_that_reaches_nobody_names_the_nearest_two(wine):
+    X = wine[0]
+    gaps = pairwise_distances(X, metric="manhattan")
+    nearest = gaps[~np.eye(len(X), dtype=bool)].min()
+    options = {"dissimilarity": "euclidean", "metric": "manhattan"}
+    model = pf.PatchIsomap(n_neighbors=None, radius=nearest / 2, **options)
+    words = f"no two samples are within radius=.* nearest two are {nearest:.3g} apart"
+    with pytest.raises(ValueError, match=words):
+        model.fit(X)
