@@ -321,7 +321,7 @@ def test_the_report_says_what_is_not_ranked_and_who_is_left_out():
     text = as_markdown(build_report([*records(), *extra], [], NOTHING))
     assert "Left out: UMAP (UMAP cannot place new samples)." in text
     few = as_markdown(build_report(records(sets=("a", "b")), [], NOTHING))
-    assert "Not ranked: 2 complete sets, and 5 are needed." in few
+    assert "Not ranked: complete sets: 2, needed: 5." in few
 
 
 def test_rows_show_errors_sizes_print_and_why_there_is_no_number():
@@ -354,9 +354,13 @@ def test_the_papers_own_p_values_are_set_beside_those_of_their_tables(papers_fol
     blocks = build_report(found, [], published)
     (lines,) = grids(blocks, Heading("The papers' own p-values"))
     rows = {(line[0], line[2]): line[3:] for line in lines[1:]}
-    assert {name for name, _ in rows} == {"pelle 1", "isomap-kl 1", "isomap-kl 2+3"}
-    assert rows["pelle 1", ""] == ["1.36e-11", "1.36e-11", "yes"]
-    assert rows["isomap-kl 2+3", "kernel PCA"][2] == "no, 6 times the printed"
+    assert {name for name, _ in rows} == {
+        "pelle, table 1",
+        "isomap-kl, table 1",
+        "isomap-kl, table 2+3",
+    }
+    assert rows["pelle, table 1", ""] == ["1.36e-11", "1.36e-11", "yes"]
+    assert rows["isomap-kl, table 2+3", "kernel PCA"][2] == "no, 6 times the printed"
 
 
 def test_the_head_says_the_claim_what_came_out_and_why_they_differ():

@@ -28,7 +28,7 @@ from .published_tests import published_p_values
 from .rankings import MIN_ROWS, Ranking, RankTests, group_tables, rank_tables
 from .records import Record
 from .tables import Cell, ResultTable, average_tables, build_tables
-from .words import method_words, setting_words
+from .words import POST_HOC, TESTS, method_words, setting_words
 
 PROTOCOL_WORDS = {
     "published": "All samples embedded together, K by its score on the test half.",
@@ -156,7 +156,7 @@ def _rankings(rankings: list[Ranking]) -> Iterator[Block]:
         if ranking.ours is None:
             complete = ranking.n_rows - ranking.n_incomplete
             yield Paragraph(
-                f"Not ranked: {complete} complete sets, and {MIN_ROWS} are needed."
+                f"Not ranked: complete sets: {complete}, needed: {MIN_ROWS}."
                 + _left_out(ranking)
             )
             continue
@@ -243,10 +243,10 @@ def _printed_tests(papers: set[str], published: Published) -> Iterator[Block]:
         if not found.agrees:
             factor = found.p_value / float(found.printed.lstrip("<"))
             agree = f"no, {factor:.2g} times the printed"
-        table = found.tables.replace("T", "")
+        table = f"Table {found.tables.replace('T', '')}"
         if len(papers) > 1:
-            table = f"{labels[found.paper]} {table}"
-        test = found.test if not found.method else f"nemenyi, {found.test}"
+            table = f"{labels[found.paper]}, {table.lower()}"
+        test = (POST_HOC if found.method else TESTS)[found.test]
         ours = f"{found.p_value:.3g}"
         against = method_words(found.method)
         lines.append([table, test, against, found.printed, ours, agree])

@@ -13,6 +13,16 @@ CLASSIFIERS = {
     "RFC": "random forest",
 }
 
+TESTS = {
+    "friedman": "Friedman",
+    "iman_davenport": "Iman-Davenport",
+    "kruskal_wallis": "Kruskal-Wallis",
+}
+"""Tests of all methods together."""
+
+POST_HOC = {"friedman": "Nemenyi after Friedman", "uncorrected": "Nemenyi, uncorrected"}
+"""Tests of one method against the paper's own."""
+
 METRICS = {
     "silhouette": "silhouette",
     "mean_accuracy_4": "mean accuracy of four classifiers",
