@@ -204,5 +204,5 @@ def add_classes(
     predicted = np.concatenate([said for _, said in pairs])
     balanced, macro_f1, recalls = score_classes(y, predicted, n_classes)
     mistaken = find_mistaken(y, predicted, n_classes)
-    scores = {"balanced": balanced, "macro_f1": macro_f1, "recalls": recalls}
-    return replace(result, mistaken=mistaken, **scores)
+    result = replace(result, recalls=recalls, mistaken=mistaken)
+    return replace(result, balanced=balanced, macro_f1=macro_f1)
