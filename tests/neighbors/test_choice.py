@@ -18,7 +18,7 @@ from sklearn.preprocessing import scale
 import patchfold as pf
 from patchfold.exceptions import NeighborCountWarning
 from patchfold.graph.connectivity import closest_pairs
-from patchfold.neighbors import distinct
+from patchfold.neighbors import close_up, distinct
 from patchfold.neighbors import exact as exact_module
 from patchfold.neighbors.choice import (
     find_neighbors,
@@ -289,6 +289,36 @@ def test_few_rows_of_a_table_with_ties_are_compared_with_all(name, monkeypatch):
     monkeypatch.setattr(exact_module, "among_all", count)
     find_neighbors(tied_tables()[name], 2)
     assert sum(compared) <= 90
+
+
+def clusters_of_all_widths(n=2400):
+    """Return clusters 1, 1e-2, ... 1e-10 wide, far from each other."""
+    rng = np.random.default_rng(6)
+    which = rng.integers(0, 6, n)
+    width = 10.0 ** (-2 * which)[:, None]
+    return 3 * rng.normal(size=(6, 5))[which] + width * rng.normal(size=(n, 5))
+
+
+@needs_loops
+@pytest.mark.parametrize("as_queries", [False, True])
+def test_narrow_clusters_are_searched_from_inside(monkeypatch, as_queries):
+    monkeypatch.setattr(close_up, "FEWEST", 32)
+    monkeypatch.setattr(exact_module, "FEWEST", 32)
+    X = clusters_of_all_widths()
+    queries, own = (X[::2] + 1e-12, None) if as_queries else (X, np.arange(len(X)))
+    true = exact_module.among_all(queries, X, 7, own, None)
+    searched, settle = [], exact_module.settle_clusters
+
+    def count(*wanted):
+        settled, found = settle(*wanted)
+        searched.append(settled.sum())
+        return settled, found
+
+    monkeypatch.setattr(exact_module, "settle_clusters", count)
+    found = exact_module.search_all(queries, X, 7, own=own)
+    assert sum(searched) > len(queries) / 3
+    np.testing.assert_array_equal(found.indices, true.indices)
+    np.testing.assert_array_equal(found.distances, true.distances)
 
 
 def test_rows_of_equal_hash_that_differ_are_kept_apart(monkeypatch):

@@ -21,7 +21,7 @@ import numpy as np
 from ..backends.native.cells import Groups, NearCells, search_cells
 from ..backends.native.neighbors import GROUP
 from ..backends.threads import map_blocks
-from .exact import ROUNDING
+from .close_up import ROUNDING
 from .kmeans import nearest_center
 
 CHUNK = 1024

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from ..backends.native.neighbors import (
 from ..backends.threads import map_blocks
 from ..records import Neighborhoods
 from .all_pairs import BEYOND_TIES, MANY, Finder, among_all, by_products
+from .close_up import FEWEST, ROUNDING, set_apart, settle_clusters
 from .distinct import DistinctRows, expand_neighbors, find_distinct
 
 FEW = 1000
@@ -62,15 +64,6 @@ WORTH = 4_000_000
 
 CELL = 512
 """Samples that are compared with a few queries while they stay in cache."""
-
-ROUNDING = 2.0**-24
-"""Largest relative error of a number in single precision."""
-
-FAR = 1000.0
-"""Samples are far if they are this many times as far from the mean as the median."""
-
-FEW_FAR = 128
-"""Up to this many far samples are compared with every query."""
 
 EXACT_SUM = 2.0**24
 """Sums of integers below this have no rounding errors in single precision."""
@@ -307,6 +300,7 @@ def _among_candidates(
             left, rounded = settle(left, times)
             coarse.append(rounded)
         left = np.sort(np.concatenate([left, *coarse]))
+        left = _among_clusters(left, (queries, X, own, n_jobs), (indices, squared))
     if left.size:
         rest = _among_rest(
             queries[left], X, n_neighbors, None if own is None else own[left], n_jobs
@@ -359,7 +353,7 @@ def by_loops(X: np.ndarray, n_jobs: int | None) -> Finder:
     distance that whatever is no candidate has at least. The few samples that are far
     from all others are candidates of all queries: they would set the scale.
     """
-    near, far = _set_apart(X)
+    near, far = set_apart(X)
     center = X[near].mean(axis=0)
     scale = float(np.abs(X[near] - center).max()) or 1.0
     points = (X[near] - center) / scale
@@ -384,13 +378,18 @@ def by_loops(X: np.ndarray, n_jobs: int | None) -> Finder:
     return find
 
 
-def _set_apart(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which samples are near each other, and which few are far from them."""
-    near = np.arange(X.shape[0])
-    while True:
-        size = np.abs(X[near] - X[near].mean(axis=0)).max(axis=1)
-        here = size <= FAR * np.median(size)
-        n_far = X.shape[0] - np.count_nonzero(here)
-        if here.all() or n_far > FEW_FAR:
-            return near, np.setdiff1d(np.arange(X.shape[0]), near)
-        near = near[here]
+def _among_clusters(
+    left: np.ndarray,
+    wanted: tuple[np.ndarray, np.ndarray, np.ndarray | None, int | None],
+    found: tuple[np.ndarray, np.ndarray],
+) -> np.ndarray:
+    """Search rows of clusters that are only resolved from inside; return the others."""
+    if left.size < FEWEST:
+        return left
+    (queries, X, own, n_jobs), (indices, squared) = wanted, found
+    search = partial(search_all, n_neighbors=indices.shape[1], n_jobs=n_jobs)
+    ours = None if own is None else own[left]
+    settled, closest = settle_clusters(search, queries[left], X, indices.shape[1], ours)
+    indices[left[settled]] = closest.indices[settled]
+    squared[left[settled]] = closest.distances[settled] ** 2
+    return left[~settled]
