@@ -224,7 +224,7 @@ def _judge_words(column: pd.Series, name: str, keep: bool) -> Finding:
 
 def rare_classes(target: pd.Series) -> str:
     """Say which classes have one row; nothing if none has."""
-    counts = target.value_counts()
+    counts = target.value_counts(sort=False)  # in their order
     alone = counts[counts == 1].index
     if not len(alone) or len(alone) == len(counts):
         return ""
