@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..estimators.stored.model import StoredModel
 from ..neighbors.choice import find_query_neighbors
 from .naming import listed
 from .numbers import as_numbers
@@ -29,9 +29,6 @@ any training sample is from its own nearest one."""
 
 MOST_PAIRS = 10**9
 """Pairs of new and training samples that are compared to tell which rows are far."""
-
-_TRAINING = ("_fitted.links.X", "_train_X", "_model.scores._X")
-"""Where estimators keep the training samples."""
 
 
 @dataclass(frozen=True)
@@ -297,14 +294,10 @@ def _evenly(n: int, most: int) -> np.ndarray:
 
 def training_samples(estimator: Any) -> np.ndarray | None:
     """Return the training samples of an estimator; None where it does not keep them."""
-    for path in _TRAINING:
-        try:
-            found = attrgetter(path)(estimator)
-        except AttributeError:
-            continue
-        if isinstance(found, np.ndarray) and found.ndim == 2:
-            return found
-    return None
+    if not isinstance(estimator, StoredModel):
+        return None
+    found = estimator._training_samples()
+    return found if isinstance(found, np.ndarray) and found.ndim == 2 else None
 
 
 def name_strangers(names: Collection[str], encoder: Any, memory: Memory) -> list[str]:

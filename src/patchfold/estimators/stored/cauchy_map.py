@@ -76,6 +76,9 @@ class StoredMap(StoredModel):
         {"_source", "_keys", "_labels", "_map"}
     )
 
+    def _training_samples(self) -> Any:
+        return self._train_X
+
     def _packed(self, state: dict[str, Any]) -> dict[str, Any]:
         state = {**state, "init": "pca"}  # where a fit began does not matter any more
         if is_precomputed(self):  # no new sample is placed by the matrix

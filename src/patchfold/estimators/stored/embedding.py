@@ -89,6 +89,9 @@ class StoredEmbedding(StoredModel):
     }
     _made_again: ClassVar[frozenset[str]] = frozenset({"patch_sizes_"})
 
+    def _training_samples(self) -> Any:
+        return getattr(self._fitted.links, "X", None)
+
     def _packed(self, state: dict[str, Any]) -> dict[str, Any]:
         state = dict(state)
         if is_precomputed(self):  # in files of format 1; no new sample needs it

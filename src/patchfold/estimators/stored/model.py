@@ -155,6 +155,10 @@ class StoredModel:
             if not 0 <= place <= 624:  # NumPy would read beyond its own numbers
                 raise FittedError(f"random_state is at position {place} of 624")
 
+    def _training_samples(self) -> Any:
+        """Return the training samples; None where they are not kept."""
+        return None
+
     def _make_again(self, sizes: Sizes) -> None:
         """Compute the attributes that are not written."""
         raise NotImplementedError

@@ -133,6 +133,9 @@ class StoredPosterior(StoredModel):
         {"_fitted", "anchors_", "score_names_", "score_weights_"}
     )
 
+    def _training_samples(self) -> Any:
+        return self._fitted.model.scores._X
+
     def _packed(self, state: dict[str, Any]) -> dict[str, Any]:
         kept = state.get("_fitted")
         if kept is None:  # not fitted, or of an older file
