@@ -36,6 +36,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from sklearn.pipeline import make_pipeline
 
 import patchfold as pf
@@ -101,9 +102,19 @@ def models() -> dict[str, bytes]:
             samples(1, 700)
         ),
         "precomputed": pf.PatchIsomap(dissimilarity="precomputed").fit(gaps),
+        "map with labels": pf.CauchyMap().fit(X, np.where(y == 2, -1, y)),
+        "metric": pf.PatchIsomap(
+            n_neighbors=6, metric="cosine", dissimilarity="euclidean"
+        ).fit(X),
+        "sparse": pf.elap(n_neighbors=6).fit(texts(X)),
+        "sparse map": pf.CauchyMap().fit(texts(X)),
+        "sparse posterior": pf.PatchPosterior().fit(texts(X), y),
         "mixed map": pf.CauchyMap().fit(queries()),
         "mixed pipeline": make_pipeline(
             pf.TableEncoder(add_indicator=True), pf.CauchyMap()
+        ).fit(queries()),
+        "mixed unscaled": make_pipeline(
+            pf.TableEncoder(scale=False, impute="median"), pf.elap(n_neighbors=6)
         ).fit(queries()),
         "mixed gower": make_pipeline(
             pf.TableEncoder(distance="gower"), pf.CauchyMap(dissimilarity="precomputed")
@@ -127,6 +138,11 @@ def models() -> dict[str, bytes]:
         for name in ("cauchy", "cluster", "elap", "isomap_landmarks", "posterior"):
             found[f"old {name}"] = archive.read(f"{name}.skops")
     return found
+
+
+def texts(X: np.ndarray) -> sp.csr_array:
+    """Return sparse samples with as many features."""
+    return sp.csr_array(np.where(np.abs(X) > 0.5, X, 0))
 
 
 def queries() -> pd.DataFrame:
@@ -353,6 +369,21 @@ def make_case(number: int, seed: int) -> tuple[str, bytes]:
     return name, mutate(models()[name], draw)
 
 
+def new_samples(name: str, pipeline: Any) -> Any:
+    """Return what a model is asked to place: as it was fitted, new and far away."""
+    if name.startswith("embed"):
+        return match_columns(queries(), pipeline["columns"])[0]
+    if name.startswith("mixed"):
+        return queries()
+    near, far = samples(3, 5), np.full((1, 3), 1e6)
+    X = np.concatenate([samples(0)[:3], samples(1)[:2], near, far])
+    if name.startswith("sparse"):
+        return texts(X)
+    if name == "precomputed":
+        return np.linalg.norm(X[:, None] - samples(0), axis=2)
+    return X
+
+
 def try_file(path: Path, name: str) -> str:
     """Load a file and place samples; return how that ended."""
     try:
@@ -364,16 +395,8 @@ def try_file(path: Path, name: str) -> str:
         if len(str(error).splitlines()) != 1 or len(str(error)) > 5000:
             raise AssertionError("not one line") from error
         return "refused"
-    near, far = samples(3, 5), np.full((1, 3), 1e6)
-    known = np.concatenate([samples(0)[:3], samples(1)[:2], near, far])
     try:
-        if name.startswith("embed"):
-            known, _ = match_columns(queries(), pipeline["columns"])
-        elif name.startswith("mixed"):
-            known = queries()
-        elif name == "precomputed":
-            known = np.linalg.norm(known[:, None] - samples(0), axis=2)
-        placed = pipeline.transform(known)
+        placed = pipeline.transform(new_samples(name, pipeline))
     except ValueError as error:
         if not str(error):
             raise AssertionError("an error without words") from error
