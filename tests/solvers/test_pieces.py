@@ -37,20 +37,9 @@ def test_they_are_those_of_larger_weights_between_the_pieces(between):
     np.testing.assert_allclose(vectors, signs * columns[:, 1:4], atol=1e-4)
 
 
-def test_pieces_that_nothing_ties_are_told_apart():
-    matrix, degrees = laplacian(graph_in_pieces(5, 0.0))
-    null = np.full(degrees.size, degrees.size**-0.5)
-    seed = np.random.RandomState(0)
-    values, vectors = piecewise_eigenpairs(matrix, 2, null, 80.0, seed=seed)
-    np.testing.assert_array_equal(values, 0)
-    np.testing.assert_allclose(matrix @ vectors, 0, atol=1e-12)
-    np.testing.assert_allclose(vectors.T @ vectors, np.eye(2), atol=1e-12)
-    np.testing.assert_allclose(null @ vectors, 0, atol=1e-12)
-    assert len(np.unique(vectors.round(9), axis=0)) == 5
-
-
-def test_of_very_many_pieces_that_nothing_ties_any_vectors_do(monkeypatch):
-    monkeypatch.setattr(pieces, "MOST", 3)
+@pytest.mark.parametrize("most", [pieces.MOST, 3], ids=["few", "very many"])
+def test_pieces_that_nothing_ties_are_told_apart(monkeypatch, most):
+    monkeypatch.setattr(pieces, "MOST", most)
     matrix, degrees = laplacian(graph_in_pieces(5, 0.0))
     null = np.full(degrees.size, degrees.size**-0.5)
     seed = np.random.RandomState(0)
