@@ -321,6 +321,13 @@ def test_narrow_clusters_are_searched_from_inside(monkeypatch, as_queries):
     np.testing.assert_array_equal(found.distances, true.distances)
 
 
+@pytest.mark.parametrize("power", [-73, -60, -480, 60, 480])
+def test_units_of_any_size_have_the_same_neighbours(power):
+    X = np.random.default_rng(0).normal(size=(3000, 4))
+    expected, found = find_neighbors(X, 10), find_neighbors(X * 2.0**power, 10)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+
+
 def test_rows_of_equal_hash_that_differ_are_kept_apart(monkeypatch):
     monkeypatch.setattr(distinct, "_hash", lambda X: np.zeros(len(X), np.uint64))
     assert distinct.find_distinct(random_points()) is None

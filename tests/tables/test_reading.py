@@ -415,6 +415,14 @@ class TestDecisions:
         assert itself.ids.name == "name"
         assert len(itself.decided) == 6
 
+    def test_rows_may_share_a_name(self):
+        """As in tables that were put one below the other."""
+        words = pd.Series(["x", "y"] * 15, dtype=object)
+        frame = pd.DataFrame({"a": words, "n": np.arange(30.0) ** 2})
+        expected = pf.tables.describe(frame)
+        frame.index = [0, 1, 2] * 10
+        pd.testing.assert_frame_equal(pf.tables.describe(frame), expected)
+
     @pytest.mark.parametrize("kind", ["polars", "arrow", "batch", "array"])
     def test_tables_of_other_kinds_are_described(self, kind):
         pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")

@@ -40,6 +40,54 @@ def write(tmp_path, text, name="t.csv"):
     return path
 
 
+class TestHeaders:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "country,2020,2019,2018\nA,5,6,7\nB,8,9,10\nC,11,12,14\n",
+            "red,green,blue\nred,,\n,green,\nred,,blue\n",
+            "male,female\nmale,\n,female\nmale,\n",
+        ],
+        ids=["years that fall", "choices", "two choices"],
+    )
+    def test_names_that_look_like_cells_stay_names(self, tmp_path, text):
+        found = read_table(write(tmp_path, text))
+        assert ",".join(found.columns) == text.splitlines()[0]
+        assert len(found) == 3
+
+
+class TestCodes:
+    """What only looks like a number or a date is never one in silence."""
+
+    @pytest.mark.parametrize(
+        "cells",
+        [
+            ["Q11424", "Q12136", "Q42001"],
+            ["MAR-01", "SEP-02", "DEC-01"],
+            ["5000Q2", "1000-W10", "3333-Q1"],
+            ["1-", "2-", "3"],
+            ["1995-", "1996-", "2001-"],
+            ["13:00 PM", "45:00 AM", "10:00 AM"],
+        ],
+        ids=lambda cells: cells[0],
+    )
+    def test_codes_are_words(self, cells):
+        found = interpret(pd.DataFrame({"a": cells * 10}))
+        assert found.frame["a"].tolist() == cells * 10
+
+    @pytest.mark.parametrize(
+        ("cells", "numbers"),
+        [
+            (["-(7.5)", "3.5", "2.5"], [-7.5, 3.5, 2.5]),
+            (["-5.0-", "3.5", "2.5"], [-5.0, 3.5, 2.5]),
+            (["100.00-", "3.50", "2.50"], [-100.0, 3.5, 2.5]),
+        ],
+        ids=["two signs", "a sign at each end", "a minus behind"],
+    )
+    def test_no_sign_is_taken_twice(self, cells, numbers):
+        assert interpret(pd.DataFrame({"a": cells})).frame["a"].tolist() == numbers
+
+
 class TestNothingIsGuessedInSilence:
     @pytest.mark.parametrize(
         ("name", "column", "note"),

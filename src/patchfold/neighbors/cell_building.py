@@ -103,8 +103,9 @@ def build_cells(
             return replace(cells, recall=float(shares.mean()))
         if n_probes >= centers.shape[0]:
             return None
-        n_probes += -(-n_probes // 4)
-        new_probes += -(-new_probes // 4)
+        n_cells = centers.shape[0]
+        n_probes = min(n_cells, n_probes + -(-n_probes // 4))
+        new_probes = min(n_cells, new_probes + -(-new_probes // 4))
 
 
 def _draw(label: np.ndarray, away: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from ..backends.arrays import Array, array_namespace, cholesky, identity_like
 from ..backends.backend import NUMPY, Backend, backend_for
 from ..backends.native.class_patches import can_score, score_patches
 from ..backends.native.loops import pairs_at_once
-from ..backends.threads import map_blocks, tell_each
+from ..backends.threads import count_threads, map_blocks, tell_each
 from ..patches.covariance import isotropic_noise
 from ..patches.fitting import fit_patches
 from ..records import Patches
@@ -248,8 +248,11 @@ class PatchScores:
         if count <= BLOCK or backend_for(queries) is not NUMPY:
             return score(slice(0, count))
         self._near(queries[:1], c)  # lays out the class, once for all threads
+        if not self._search.takes_threads(c):
+            return score(slice(0, count))
         n_jobs = self._rule["n_jobs"]
-        return np.concatenate(map_blocks(score, count, 0, n_jobs, step=BLOCK))
+        step = min(BLOCK, -(-count // count_threads(n_jobs)))
+        return np.concatenate(map_blocks(score, count, 0, n_jobs, step=step))
 
     def _score(self, queries: Array, Z: Array, near: Array) -> Array:
         remedy = "Score fewer rows at a time."

@@ -111,8 +111,12 @@ class ClassSearch:
         Z, most = self._Z[self._members[c]], min(n_neighbors, self._members[c].size - 1)
         if most > 0:
             self._fitted[c] = self._choose(Z, n_neighbors)
-            if hasattr(self._fitted[c], "fit_transform"):
+            if not self.takes_threads(c):  # it has to be fitted
                 find_neighbors(Z, most, algorithm=self._fitted[c], n_jobs=self._n_jobs)
+
+    def takes_threads(self, c: int) -> bool:
+        """Say whether several threads may search class c: not by a user's search."""
+        return not hasattr(self._fitted.get(c), "fit_transform")
 
     def _choose(self, Z: Array, n_neighbors: int) -> Any:
         """Return what searches a class; None is the exact search."""

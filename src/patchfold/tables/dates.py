@@ -27,7 +27,7 @@ _NUMERIC = (
 )
 _NAMED = (
     *("%d %b %Y", "%b %d, %Y", "%b %d %Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %y"),
-    *("%d. %b %Y", "%b %Y", "%b-%Y", "%b-%y", "%Y %b %d", "%Y-%b-%d", "%d/%b/%Y"),
+    *("%d. %b %Y", "%b %Y", "%b-%Y", "%Y %b %d", "%Y-%b-%d", "%d/%b/%Y"),
     *("%a, %d %b %Y", "%A, %d %b %Y", "%A, %b %d, %Y", "%d %b %Y %H:%M:%S"),
     *("%d %b %Y %H:%M", "%a %b %d %H:%M:%S %Y", "%b %d, %Y %H:%M"),
     *("%b %d, %Y %I:%M %p", "%d %b %Y %I:%M %p", "%d-%b-%Y %H:%M:%S"),
@@ -41,10 +41,11 @@ _MONTH = re.compile(
 )
 _NTH = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b", re.IGNORECASE)
 _ISO = re.compile(r"\d{4}-\d\d|\d{8}T\d{4}")
-_WEEK = r"\d{4}-?W\d\d(?:-?[1-7])?"
+_YEAR = r"(?:1[89]|2[01])\d\d"
+_WEEK = rf"{_YEAR}-?W\d\d(?:-?[1-7])?"
 _QUARTER = (
-    r"(?P<before>\d{4})[-/ ]?Q(?P<quarter>[1-4])|"
-    r"Q(?P<last>[1-4])[-/ ]?(?P<behind>\d{4})"
+    rf"(?P<before>{_YEAR})[-/ ]?Q(?P<quarter>[1-4])|"
+    rf"Q(?P<last>[1-4])[-/ ](?P<behind>{_YEAR})"  # Q12020 may be any code
 )
 
 _TIME = (
@@ -193,7 +194,8 @@ def _hours(parts: pd.DataFrame) -> pd.Series:
     if "half" in parts:
         late = parts["half"].str.lower().str.startswith("p")
         halved = parts["half"].notna()
-        hour = hour.where(~halved, hour % 12 + np.where(late.eq(True), 12, 0))
+        twelve = (hour % 12 + np.where(late.eq(True), 12, 0)).where(hour <= 12)
+        hour = hour.where(~halved, twelve)
     hours = hour + minute / 60 + second.fillna(0) / 3600
     return hours
 

@@ -224,8 +224,9 @@ def _says_nothing(lines: list[str], place: int) -> bool:
 def _no_header(names: list[str], rows: list[list[str]]) -> str:
     """Say why the first row is no header; nothing if it may be one.
 
-    Whole numbers are names if they rise, as years do. Words are cells if they are
-    found again in their columns: all of them, or any one beside whole numbers.
+    Whole numbers are names if they rise, or are years that fall. Words are cells if
+    they are found again in columns of several words: all of them, or any one beside
+    whole numbers.
     """
     if any(_FRACTION.fullmatch(name) for name in names):
         return "the first row has numbers"
@@ -233,13 +234,15 @@ def _no_header(names: list[str], rows: list[list[str]]) -> str:
     known = [{cell.strip() for cell in cells} for cells in columns]
     known += [set()] * (len(names) - len(known))
     words = [
-        name in cells
+        name in cells and len(cells - {""}) > 1
         for name, cells in zip(names, known, strict=False)
         if name and not _WHOLE.fullmatch(name)
     ]
     numbers = [int(name) for name in names if _WHOLE.fullmatch(name)]
     rising = all(a < b for a, b in itertools.pairwise(numbers))
-    if numbers and (any(words) or not rising):
+    falling = all(a > b for a, b in itertools.pairwise(numbers))
+    years = falling and all(1000 <= number < 3000 for number in numbers)
+    if numbers and (any(words) or not (rising or years)):
         return "the first row has numbers"
     if not numbers and len(names) > 1 and len(words) == len(names) and all(words):
         return "the first row has cells that are found again below"

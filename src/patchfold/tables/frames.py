@@ -58,5 +58,7 @@ def _holds_lists(column: pd.Series) -> bool:
     """Say whether the first cell that is there holds what cannot be compared."""
     if column.dtype != object:
         return False
-    first = column.first_valid_index()
-    return first is not None and getattr(column[first], "__hash__", None) is None
+    there = column.notna().to_numpy()
+    if not there.any():
+        return False
+    return getattr(column.iloc[int(there.argmax())], "__hash__", None) is None

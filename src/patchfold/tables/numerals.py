@@ -163,6 +163,8 @@ def _apply(texts: pd.Series, style: Style) -> np.ndarray:
     number = rf"(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][-+]?\d+)?"
     form = rf"\(?[-+]?{unit}{_SPACES}*\(?[-+]?{number}{_SPACES}*{unit}[-)]?"
     valid = texts.str.fullmatch(form).to_numpy(dtype=bool)
+    # A minus behind is one of an amount; 1995- and 2- may be periods, codes or grades.
+    valid = valid & ~texts.str.fullmatch(r"[^.,]*-").to_numpy(dtype=bool)
     kept = texts[valid]
     negative = kept.str.contains(r"\(|-$").to_numpy(dtype=bool)
     if style.unit:
@@ -173,5 +175,5 @@ def _apply(texts: pd.Series, style: Style) -> np.ndarray:
     kept = kept.str.replace(style.decimal, ".", regex=False)
     values = np.full(len(texts), np.nan)
     numbers = pd.to_numeric(kept, errors="coerce").to_numpy(dtype=np.float64)
-    values[valid] = np.where(negative, -numbers, numbers)
+    values[valid] = np.where(negative, -np.abs(numbers), numbers)
     return values

@@ -26,6 +26,9 @@ GROUP = 16
 MOST_NEIGHBORS = 32
 """Neighbours that `nearest_members` finds, among 64 bins of samples."""
 
+SMALLEST = 2.0**-100
+"""Largest squared norm from which single precision rounds relatively, at least."""
+
 BEHIND = 3
 """Groups that are read behind the last one, and must be there."""
 
@@ -65,8 +68,8 @@ def lay_out(rows: np.ndarray) -> Members | None:
     center = rows.mean(axis=0)
     points = rows - center
     squared = np.einsum("ij,ij->i", points, points)
-    if not squared.max() < np.finfo(np.float32).max / 16:
-        return None
+    if not SMALLEST < squared.max() < np.finfo(np.float32).max / 16:
+        return None  # too large; or so small that squares lose their digits
     return Members(rows, in_groups(points), squared.astype(np.float32), center)
 
 
