@@ -10,13 +10,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from ..backends.native.cells import Groups, group_samples, search_cells
-from ..backends.native.loops import as_kind, loops
+from ..backends.native.loops import loops
 from ..backends.native.neighbors import (
+    FEATURES,
+    FEW_LOOPS,
     MOST_NEIGHBORS,
+    Members,
     first_of_each_row,
     lay_out,
     nearest_members,
@@ -30,13 +34,8 @@ from .close_up import FEWEST, ROUNDING, set_apart, settle_clusters
 from .distinct import DistinctRows, expand_neighbors, find_distinct
 
 FEW = 1000
-"""Up to this many samples all pairs are compared by plain matrix products ..."""
-
-FEW_LOOPS = 300
-"""... or up to this many where loops are compiled."""
-
-FEATURES = 100
-"""Up to this many features, loops in single precision are faster than products."""
+"""Up to this many samples all pairs are compared by plain matrix products; where loops
+are compiled, up to `FEW_LOOPS`."""
 
 SPARE = 8
 """Candidates beyond the K wanted, so that few rows with ties have to look further."""
@@ -69,6 +68,26 @@ EXACT_SUM = 2.0**24
 """Sums of integers below this have no rounding errors in single precision."""
 
 
+class Wanted(NamedTuple):
+    """What is searched for: parameters of `search_all`."""
+
+    queries: np.ndarray
+    X: np.ndarray
+    n_neighbors: int
+    own: np.ndarray | None
+    n_jobs: int | None
+
+    @property
+    def n_listed(self) -> int:
+        """How many neighbours are listed, as a query may find itself."""
+        return self.n_neighbors + (self.own is not None)
+
+    def of(self, rows: np.ndarray) -> Wanted:
+        """Return the same of some queries."""
+        own = None if self.own is None else self.own[rows]
+        return self._replace(queries=self.queries[rows], own=own)
+
+
 def search_all(
     queries: np.ndarray,
     X: np.ndarray,
@@ -76,6 +95,7 @@ def search_all(
     *,
     own: np.ndarray | None = None,
     n_jobs: int | None = None,
+    laid_out: Members | None = None,
 ) -> Neighborhoods:
     """Search all samples in the fastest way; the result does not depend on it.
 
@@ -91,6 +111,8 @@ def search_all(
         Which sample each query is itself, if it is one: never its own neighbour.
     n_jobs : int or None
         Number of threads.
+    laid_out : Members or None
+        What `lay_out` makes of X, where it is searched again and again.
 
     Returns
     -------
@@ -106,64 +128,46 @@ def search_all(
     >>> search_all(X[:1], X, 2, own=np.array([0])).indices.tolist()
     [[1, 2]]
     """
-    wanted, n = (queries, X, n_neighbors, own, n_jobs), X.shape[0]
     if not queries.shape[0]:
         return Neighborhoods(*(np.empty((0, n_neighbors), t) for t in (np.intp, float)))
-    n_listed = n_neighbors + (own is not None)  # a query may find itself
-    if MANY * (n_listed + SPARE) >= n:
+    wanted = Wanted(queries, X, n_neighbors, own, n_jobs)
+    if MANY * (wanted.n_listed + SPARE) >= X.shape[0]:
         return among_all(*wanted)
-    few = n > FEW_LOOPS and n_listed <= MOST_NEIGHBORS
-    if few and X.shape[1] <= FEATURES and loops() is not None:
-        return _among_few(*wanted)
-    return _among_many(*wanted)
+    if wanted.n_listed <= MOST_NEIGHBORS:
+        samples = lay_out(X) if laid_out is None else laid_out
+        if samples is not None:
+            return _among_few(samples, wanted)
+    return _among_many(wanted)
 
 
-def _among_few(
-    queries: np.ndarray,
-    X: np.ndarray,
-    n_neighbors: int,
-    own: np.ndarray | None,
-    n_jobs: int | None,
-) -> Neighborhoods:
+def _among_few(samples: Members, wanted: Wanted) -> Neighborhoods:
     """Search by a loop for few neighbours; what that leaves open, as for many."""
-    wanted, n_queries = (queries, X, n_neighbors, own, n_jobs), queries.shape[0]
-    samples = lay_out(X)
-    if samples is None:
-        return _among_many(*wanted)
-    indices = np.empty((n_queries, n_neighbors + (own is not None)), np.int64)
+    queries, _, _, own, n_jobs = wanted
+    n_queries = queries.shape[0]
+    indices = np.empty((n_queries, wanted.n_listed), np.int64)
+    squared = np.empty(indices.shape)
 
     def search(rows: slice) -> None:
-        ours = as_kind(queries[rows], np.float64)
-        found = nearest_members(samples, ours, indices.shape[1])
-        assert found is not None  # there are loops
-        indices[rows] = found
+        found = nearest_members(samples, queries[rows], wanted.n_listed)
+        indices[rows], squared[rows] = found
 
     if n_queries >= 8 * TRIED:
         some = slice(None, None, n_queries // TRIED)
         search(some)
         if np.median(indices[some, 0]) < 0:  # most would be searched in vain
-            return _among_many(*wanted)
+            return _among_many(wanted)
     map_blocks(search, n_queries, 0, n_jobs, step=2 * STEP)
     left = np.flatnonzero(indices[:, 0] < 0)
-    indices[left] = -1
-    squared = squared_distances_to(queries, X, indices, n_jobs=n_jobs)
     if own is not None:
         indices, squared = without_selves(indices, squared, own)
     distances = np.sqrt(squared)
     if left.size:
-        ours = None if own is None else own[left]
-        rest = _among_many(queries[left], X, n_neighbors, ours, n_jobs)
+        rest = _among_many(wanted.of(left))
         indices[left], distances[left] = rest.indices, rest.distances
     return Neighborhoods(indices, distances)
 
 
-def _among_many(
-    queries: np.ndarray,
-    X: np.ndarray,
-    n_neighbors: int,
-    own: np.ndarray | None,
-    n_jobs: int | None,
-) -> Neighborhoods:
+def _among_many(wanted: Wanted) -> Neighborhoods:
     """Search for a few too many in single precision, then by exact distances.
 
     A row is settled if all samples that were not kept are beyond its K-th neighbour.
@@ -175,33 +179,27 @@ def _among_many(
     Small integers are compared without rounding errors, so that ties are settled in
     single precision.
     """
-    wanted, n = (queries, X, n_neighbors, own, n_jobs), X.shape[0]
+    queries, X, n = wanted.queries, wanted.X, wanted.X.shape[0]
     rows = find_distinct(X) if 2 * queries.shape[0] >= n else None
     if rows is not None and rows.first.size <= MOSTLY * n:
-        return _among_distinct(rows, *wanted)
+        return _among_distinct(rows, wanted)
     compiled = loops() is not None
     if compiled and are_small_integers(queries, X):
-        return _among_integers(*wanted)
+        return _among_integers(wanted)
     finders = [by_loops, by_products]
     if not compiled or X.shape[1] > FEATURES:  # products are faster, or alone there
         finders = [by_products]
     if n <= (FEW_LOOPS if len(finders) > 1 else FEW):
         return among_all(*wanted)
-    return _among_candidates(finders, *wanted)
+    return _among_candidates(finders, wanted)
 
 
-def _among_integers(
-    queries: np.ndarray,
-    X: np.ndarray,
-    n_neighbors: int,
-    own: np.ndarray | None,
-    n_jobs: int | None,
-) -> Neighborhoods:
+def _among_integers(wanted: Wanted) -> Neighborhoods:
     """Search integers in single precision: of ties the loops keep the lower index."""
-    n_listed = n_neighbors + (own is not None)
+    queries, X, n_neighbors, own, n_jobs = wanted
     center = np.rint(X.mean(axis=0))
     groups = group_in_order(X - center)
-    column, squared = compare_all(groups, queries - center, n_listed, n_jobs)
+    column, squared = compare_all(groups, queries - center, wanted.n_listed, n_jobs)
     order = np.argsort(column, axis=1)
     column = np.take_along_axis(column, order, axis=1)
     squared = np.take_along_axis(squared, order, axis=1).astype(float)
@@ -211,16 +209,9 @@ def _among_integers(
     return Neighborhoods(column, np.sqrt(squared))
 
 
-def _among_distinct(
-    rows: DistinctRows,
-    queries: np.ndarray,
-    X: np.ndarray,
-    n_neighbors: int,
-    own: np.ndarray | None,
-    n_jobs: int | None,
-) -> Neighborhoods:
+def _among_distinct(rows: DistinctRows, wanted: Wanted) -> Neighborhoods:
     """Search the distinct rows once for each distinct query; then list all rows."""
-    n_listed = n_neighbors + (own is not None)
+    (queries, X, _, own, n_jobs), n_listed = wanted, wanted.n_listed
     asked = rows if queries is X else find_distinct(queries)
     if asked is not None:
         queries = queries[asked.first]
@@ -242,33 +233,22 @@ def _among_distinct(
     return Neighborhoods(indices, np.sqrt(squared))
 
 
-def _among_rest(
-    queries: np.ndarray,
-    X: np.ndarray,
-    n_neighbors: int,
-    own: np.ndarray | None,
-    n_jobs: int | None,
-) -> Neighborhoods:
+def _among_rest(wanted: Wanted) -> Neighborhoods:
     """Compare with the distinct samples, if these are fewer, or with all."""
-    wanted = queries, X, n_neighbors, own, n_jobs
-    rows = find_distinct(X) if queries.shape[0] >= TIED else None
-    if rows is None or rows.first.size > MOSTLY * X.shape[0]:
+    rows = find_distinct(wanted.X) if wanted.queries.shape[0] >= TIED else None
+    if rows is None or rows.first.size > MOSTLY * wanted.X.shape[0]:
         return among_all(*wanted)
-    return _among_distinct(rows, *wanted)
+    return _among_distinct(rows, wanted)
 
 
 def _among_candidates(
-    finders: Sequence[Callable[[np.ndarray, int | None], Finder]],
-    queries: np.ndarray,
-    X: np.ndarray,
-    n_neighbors: int,
-    own: np.ndarray | None,
-    n_jobs: int | None,
+    finders: Sequence[Callable[[np.ndarray, int | None], Finder]], wanted: Wanted
 ) -> Neighborhoods:
     """Search for a few too many, for more where ties are many, then among all."""
+    queries, X, n_neighbors, own, n_jobs = wanted
     indices = np.empty((queries.shape[0], n_neighbors), np.intp)
     squared = np.empty(indices.shape)
-    n_wanted = n_neighbors + (own is not None) + SPARE
+    n_wanted = wanted.n_listed + SPARE
 
     def settle(rows: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray]:
         """Search some rows; return those left open by ties, and by rounding."""
@@ -300,11 +280,9 @@ def _among_candidates(
             left, rounded = settle(left, times)
             coarse.append(rounded)
         left = np.sort(np.concatenate([left, *coarse]))
-        left = _among_clusters(left, (queries, X, own, n_jobs), (indices, squared))
+        left = _among_clusters(left, wanted, (indices, squared))
     if left.size:
-        rest = _among_rest(
-            queries[left], X, n_neighbors, None if own is None else own[left], n_jobs
-        )
+        rest = _among_rest(wanted.of(left))
         indices[left], squared[left] = rest.indices, rest.distances**2
     return Neighborhoods(indices, np.sqrt(squared))
 
@@ -379,17 +357,15 @@ def by_loops(X: np.ndarray, n_jobs: int | None) -> Finder:
 
 
 def _among_clusters(
-    left: np.ndarray,
-    wanted: tuple[np.ndarray, np.ndarray, np.ndarray | None, int | None],
-    found: tuple[np.ndarray, np.ndarray],
+    left: np.ndarray, wanted: Wanted, found: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
     """Search rows of clusters that are only resolved from inside; return the others."""
     if left.size < FEWEST:
         return left
-    (queries, X, own, n_jobs), (indices, squared) = wanted, found
-    search = partial(search_all, n_neighbors=indices.shape[1], n_jobs=n_jobs)
-    ours = None if own is None else own[left]
-    settled, closest = settle_clusters(search, queries[left], X, indices.shape[1], ours)
+    (indices, squared), count = found, wanted.n_neighbors
+    search = partial(search_all, n_neighbors=count, n_jobs=wanted.n_jobs)
+    ours = wanted.of(left)
+    settled, closest = settle_clusters(search, ours.queries, ours.X, count, ours.own)
     indices[left[settled]] = closest.indices[settled]
     squared[left[settled]] = closest.distances[settled] ** 2
     return left[~settled]

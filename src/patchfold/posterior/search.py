@@ -9,23 +9,13 @@ import numpy as np
 
 from ..backends.arrays import Array
 from ..backends.backend import NUMPY, Backend, backend_for
-from ..backends.native.loops import is_compiled
-from ..backends.native.neighbors import Members, lay_out, nearest_members
-from ..backends.threads import map_blocks
+from ..backends.native.neighbors import Members, lay_out
 from ..neighbors.choice import choose_search, find_neighbors, find_query_neighbors
+from ..neighbors.exact import search_all
 from .rows import spread_rows
 
 MOST_ROWS = 5000
 """Rows among which "auto" searches a class of more: so cost is linear in samples."""
-
-FEW_ROWS = 300
-"""Up to this many rows of a class are compared by matrix products ..."""
-
-FEATURES = 100
-"""... as are rows of more features than this."""
-
-STEP = 1024
-"""Queries in one block."""
 
 
 class ClassSearch:
@@ -56,7 +46,7 @@ class ClassSearch:
         self._Z, self._codes = Z, codes
         self._algorithm, self._n_jobs = algorithm, n_jobs
         self._fitted: dict[int, Any] = {}
-        self._laid_out: dict[int, Members | None] = {}
+        self._rows: dict[int, tuple[np.ndarray, Members | None]] = {}
         self._members = [self._searched(c) for c in range(int(codes.max()) + 1)]
 
     def _searched(self, c: int) -> np.ndarray:
@@ -130,49 +120,18 @@ class ClassSearch:
     def query_neighbors(self, queries: Array, c: int, n_neighbors: int) -> Array:
         """Return the nearest rows of class c to new samples, (q, K)."""
         members, backend = self._members[c], backend_for(queries)
-        near = None
-        if backend is NUMPY and self._fitted.get(c) is None:
-            near = self._among_members(queries, c, n_neighbors)
-        if near is None:
-            near = self._found(queries, c, n_neighbors)
-        return backend.bring(members)[near]
-
-    def _found(self, queries: Array, c: int, n_neighbors: int) -> Array:
-        """Search class c as all searches do; places among its rows."""
-        members, bring = self._members[c], backend_for(queries).bring
-        return find_query_neighbors(
-            queries,
-            bring(self._Z[members]),
-            min(n_neighbors, members.size),
-            search=self._fitted.get(c),
-            n_jobs=self._n_jobs,
-        ).indices
-
-    def _among_members(
-        self, queries: np.ndarray, c: int, n_neighbors: int
-    ) -> np.ndarray | None:
-        """Compare with all rows of class c by a loop; None if that cannot do it."""
-        if c not in self._laid_out:
-            rows = self._Z[self._members[c]]
-            can = is_compiled() and rows.shape[0] > FEW_ROWS
-            can = can and rows.shape[1] <= FEATURES
-            self._laid_out[c] = lay_out(rows) if can else None
-        laid_out = self._laid_out[c]
-        if laid_out is None:
-            return None
-        queries = np.ascontiguousarray(queries)
-        found = map_blocks(
-            lambda block: nearest_members(laid_out, queries[block], n_neighbors),
-            queries.shape[0],
-            0,
-            self._n_jobs,
-            step=STEP,
+        wanted, search = min(n_neighbors, members.size), self._fitted.get(c)
+        if backend.is_numpy and search is None:
+            if c not in self._rows:
+                rows = self._Z[members]
+                self._rows[c] = rows, lay_out(rows)
+            rows, laid_out = self._rows[c]
+            found = search_all(
+                queries, rows, wanted, n_jobs=self._n_jobs, laid_out=laid_out
+            )
+            return members[found.indices]
+        there = backend.bring(self._Z[members]), wanted
+        found = find_query_neighbors(
+            queries, *there, search=search, n_jobs=self._n_jobs
         )
-        known = [near for near in found if near is not None]
-        if not known:
-            return None
-        near = np.concatenate(known)
-        left = np.flatnonzero(near[:, 0] < 0)
-        if left.size:  # by rounding, or by ties
-            near[left] = self._found(queries[left], c, n_neighbors)
-        return near
+        return backend.bring(members)[found.indices]

@@ -26,9 +26,9 @@ from patchfold.backends.native.neighbors import nearest_first
 from patchfold.dissimilarity.curvature import describe_directions
 from patchfold.dissimilarity.kl import describe_kl
 from patchfold.dissimilarity.table import compare_pairs, get_dissimilarity
+from patchfold.neighbors.exact import search_all
 from patchfold.patches.fitting import fit_patches
 from patchfold.posterior.local import local_score
-from patchfold.posterior.search import ClassSearch
 from patchfold.records import Patches
 
 N = 60
@@ -106,11 +106,9 @@ def group_paths():
     return found
 
 
-MEMBERS = np.zeros(400, dtype=int)
-
-
-def class_neighbors(search):
-    return search.query_neighbors(2 * normal(N, 5), 0, 9)
+def nearest():
+    found = search_all(2 * normal(N, 5), normal(400, 5), 9)
+    return found.indices, found.distances
 
 
 def class_scores(m, n_neighbors):
@@ -218,7 +216,7 @@ CASES = {
     "read_keys": lambda: nearest_first(normal(9, N) ** 2, 7),
     "search_cells": cells,
     "moments_of_patches": lambda: (patches(3, 9).mean, patches(3, 9).covariance),
-    "nearest_members": lambda: class_neighbors(ClassSearch(normal(400, 5), MEMBERS)),
+    "nearest_members": nearest,
     "score_patches": lambda: (class_scores(5, 9), class_scores(9, 5)),
     "packed_products": lambda: describe_kl(patches(9, 6)),
     "invert_packed": lambda: describe_kl(patches(3, 9)),

@@ -258,14 +258,15 @@ static int list_candidates(const Members *s, const Floats *squared, float limit,
 }
 
 /* Find the ranks of candidates by (squared distance, row), distances rounded as in
-   neighbors.py, and put each into its place; returns the `last` distance. */
+   neighbors.py, and put each, and its distance, into its place. */
 EVERY_PROCESSOR
-static double sort_candidates(const Members *s, const double *query,
-                              const int32_t *place, int count, int32_t *sorted)
+static void sort_candidates(const Members *s, const double *query,
+                            const int32_t *place, int count, int32_t *sorted,
+                            double *ranked)
 {
     const uint64_t half = ((uint64_t)1 << (DROPPED - 1)) - 1;
     Longs keys[MOST / N_DOUBLES];
-    double exact[MOST], last = 0;
+    double exact[MOST];
     int n_keys = (count + N_DOUBLES - 1) / N_DOUBLES;
     keys[n_keys - 1] = (Longs){0} + INT64_MAX;
     for (int j = 0; j < count; j++) {
@@ -284,34 +285,40 @@ static double sort_candidates(const Members *s, const double *query,
         for (int l = 0; l < N_DOUBLES; l++)
             rank -= less[l];
         sorted[rank] = place[j];
-        if (rank == s->k - 1)
-            last = exact[j];
+        ranked[rank] = exact[j];
     }
-    return last;
 }
 
-/* Write out the k nearest rows of a query, or -1 where rounding leaves them open. */
-static void settle(const Members *s, const double *query, int q, int64_t *found)
+/* Write out the k nearest rows of a query and their squared distances; -1 and infinity
+   where rounding leaves them open. */
+static void settle(const Members *s, const double *query, int q, int64_t *found,
+                   double *squared)
 {
     const double rounding = (double)(s->m + 8) / (1 << 24);
     int32_t place[MOST], sorted[MOST];
+    double ranked[MOST];
     int is_all = s->n <= N_BINS * N_FLOATS;
     float limit = FLT_MAX;
     if (!is_all)
         limit = find_limit(s->bins + q * N_BINS, (int)s->k + SPARE);
-    found[0] = -1;
+    for (Py_ssize_t j = 0; j < s->k; j++) {
+        found[j] = -1;
+        squared[j] = INFINITY;
+    }
     int count = 0;
     if (limit < INFINITY)
         count = list_candidates(s, s->squared + q * s->stride, limit, place);
     if (count < s->k || count > MOST)
         return; /* too far for single precision, or ties */
-    double last = sort_candidates(s, query, place, count, sorted);
+    sort_candidates(s, query, place, count, sorted, ranked);
     double reach = sqrt((double)s->own[q]) + s->largest;
     double least = (double)limit - rounding * reach * reach; /* of all others */
-    if (count < s->n && !(last * (1 + 4 * 0x1p-40) < least))
+    if (count < s->n && !(ranked[s->k - 1] * (1 + 4 * 0x1p-40) < least))
         return;
-    for (Py_ssize_t j = 0; j < s->k; j++)
+    for (Py_ssize_t j = 0; j < s->k; j++) {
         found[j] = sorted[j];
+        squared[j] = ranked[j];
+    }
 }
 
 static Outcome make_room(Call *call, Members *s, const float *norms)
@@ -341,6 +348,7 @@ static Outcome find_members(Call *call)
                  .n = SIZE('n'), .m = SIZE('m'), .n_groups = SIZE('g'),
                  .k = SIZE('k')};
     int64_t *found = at[5];
+    double *squared = at[6];
     if (s.k < 1 || s.k > s.n || s.k + SPARE > N_BINS * N_FLOATS)
         return refuse(call, BAD_VALUE, "there are not so many neighbours");
     if (s.n > INT32_MAX / 2 || s.n_groups != (s.n + N_FLOATS - 1) / N_FLOATS)
@@ -351,8 +359,11 @@ static Outcome find_members(Call *call)
             return INTERRUPTED;
         shift_queries(&s, first, SIZE('q'));
         measure_abreast(&s);
-        for (int q = 0; q < ABREAST && first + q < SIZE('q'); q++, found += s.k)
-            settle(&s, s.queries + (first + q) * s.m, q, found);
+        for (int q = 0; q < ABREAST && first + q < SIZE('q'); q++) {
+            settle(&s, s.queries + (first + q) * s.m, q, found, squared);
+            found += s.k;
+            squared += s.k;
+        }
     }
     return outcome;
 }
@@ -361,6 +372,6 @@ static Outcome find_members(Call *call)
 const Loop nearest_members = {
     "nearest_members",
     "queries:d(q,m) rows:d(n,m) points:f(g+3,m,16) norms:f(n) center:d(m) "
-    "near:L(q,k)",
+    "near:L(q,k) squared:D(q,k)",
     find_members,
 };

@@ -7,7 +7,7 @@ index. See `loops.py`.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,12 @@ GROUP = 16
 
 MOST_NEIGHBORS = 32
 """Neighbours that `nearest_members` finds, among 64 bins of samples."""
+
+FEW_LOOPS = 300
+"""Up to this many samples all pairs are compared by plain matrix products ..."""
+
+FEATURES = 100
+"""... which beyond this many features are faster than loops in single precision."""
 
 SMALLEST = 2.0**-100
 """Largest squared norm from which single precision rounds relatively, at least."""
@@ -63,7 +69,12 @@ class Members(NamedTuple):
 
 
 def lay_out(rows: np.ndarray) -> Members | None:
-    """Lay rows out for `nearest_members`; None where single precision has no room."""
+    """Lay rows out for `nearest_members`; None where it cannot search them, or slowly.
+
+    Or where single precision has no room for them.
+    """
+    if loops() is None or rows.shape[0] <= FEW_LOOPS or rows.shape[1] > FEATURES:
+        return None
     rows = np.ascontiguousarray(rows, dtype=np.float64)
     center = rows.mean(axis=0)
     points = rows - center
@@ -74,19 +85,17 @@ def lay_out(rows: np.ndarray) -> Members | None:
 
 
 def nearest_members(
-    members: Members, queries: Any, n_neighbors: int
-) -> np.ndarray | None:
-    """Return the nearest rows of a class, (q, K), nearest first; ties by index.
+    members: Members, queries: np.ndarray, n_neighbors: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest rows and their squared distances, (q, K); ties by index.
 
-    A row that begins with -1 is left open by rounding, and must be searched as
-    `neighbors.exact.search_all` does. None if all must: there are no loops, or the
-    queries are not plain, or neighbours are many.
+    A row of -1 is left open by rounding, and must be searched otherwise. Neighbours are
+    at most `MOST_NEIGHBORS`.
     """
-    if loops() is None or not is_plain(queries) or n_neighbors > MOST_NEIGHBORS:
-        return None
     near = np.empty((queries.shape[0], n_neighbors), dtype=np.int64)
-    loops().nearest_members(queries, *members, near)
-    return near
+    squared = np.empty(near.shape)
+    loops().nearest_members(as_kind(queries, np.float64), *members, near, squared)
+    return near, squared
 
 
 def squared_distances(
