@@ -226,7 +226,7 @@ def compare_pairs(
     fast = dissimilarity.fast
     compare_places = None if fast is None else fast(left, right, most)
 
-    def compare(block: slice | np.ndarray) -> EdgeValues:
+    def compare(block: slice) -> EdgeValues:
         i, j = source[block], target[block]
         if not isinstance(arrays[0], np.ndarray):  # edges may be listed in NumPy
             device = arrays[0].device
@@ -239,7 +239,8 @@ def compare_pairs(
         return values if isinstance(values, EdgeValues) else EdgeValues(values)
 
     if compare_places is not None and isinstance(arrays[0], np.ndarray):
-        values = _fill(compare, source, order, pairs_at_once(numbers), n_jobs)
+        pairs, step = (source, target), pairs_at_once(numbers)
+        values = _fill(compare_places, *pairs, order, step, n_jobs)
     else:
         room = 4 * 8 * numbers  # of a pair, for copies of both ends
         if dissimilarity.work is not None:
@@ -254,14 +255,15 @@ def compare_pairs(
 
 
 def _fill(
-    compare: Callable[[slice | np.ndarray], EdgeValues],
+    compare_places: Callable[[Array, Array], Any],
     source: np.ndarray,
+    target: np.ndarray,
     order: np.ndarray | None,
     step: int,
     n_jobs: int | None,
 ) -> EdgeValues:
     """Compare `step` pairs at a time, or in an order those of `SOURCES` samples."""
-    n_parts = 1 if compare(slice(0, 1)).within is None else 3
+    n_parts = 3 if isinstance(compare_places(source[:1], target[:1]), EdgeValues) else 1
     values = np.empty((n_parts, source.size))  # one for all: large ones cost less
     starts = np.zeros(1, dtype=np.int64)
     if order is not None:
@@ -275,8 +277,10 @@ def _fill(
             count = starts[order[block] + 1] - first
             shift = np.repeat(first - (count.cumsum() - count), count)
             pairs = shift + np.arange(shift.size)
-        found = compare(pairs)
-        parts = (found.label_free, found.within, found.between)[:n_parts]
+        found = compare_places(source[pairs], target[pairs])
+        parts: tuple[Any, ...] = (found,)
+        if n_parts == 3:
+            parts = found.label_free, found.within, found.between
         for whole, part in zip(values, parts, strict=True):
             whole[pairs] = part
 

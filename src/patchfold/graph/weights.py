@@ -20,7 +20,6 @@ from scipy.sparse.csgraph import connected_components
 from ..backends.arrays import Array, array_namespace
 from ..backends.backend import on_any_device
 from ..backends.native.graph import unite_relations
-from ..backends.native.loops import check_places
 from ..exceptions import VanishingWeightsWarning, warn
 from ..records import EdgeList, Pairs
 
@@ -76,7 +75,6 @@ def find_pieces(n: int, source: Array, target: Array) -> tuple[int, Array]:
     >>> count, labels.tolist()
     (2, [0, 0, 0, 1])
     """
-    check_places(n, source, target)
     degree = np.bincount(source, minlength=n) + np.bincount(target, minlength=n)
     if n and 2 * degree.min() >= n - 1:  # a piece of n/2 samples has no such degree
         return 1, np.zeros(n, dtype=np.int32)
