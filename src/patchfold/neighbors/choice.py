@@ -268,6 +268,20 @@ def _nearest_stored(
     Which entries are stored is the transformer's choice; their distances are ours, so
     that ties and identical samples are treated as in the exact search.
     """
+    row, column = list_stored(graph, n_neighbors, training=training)
+    exact = squared_distances(queries, X, row, column)
+    candidates = in_rows(row, column, exact, graph.shape[0])
+    column, squared = first_of_each_row(*candidates, n_neighbors)
+    return column, np.sqrt(squared)
+
+
+def list_stored(
+    graph: Any, n_neighbors: int, *, training: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """List the stored entries of a sparse matrix, and refuse rows of too few.
+
+    Of `training` samples, the diagonal does not count.
+    """
     stored = sp.csr_array(graph)
     stored.sort_indices()
     counts = np.diff(stored.indptr)
@@ -282,7 +296,4 @@ def _nearest_stored(
             f"{int(counts.argmin())}, but n_neighbors={n_neighbors} are needed; "
             "raise its n_neighbors or lower ours."
         )
-    exact = squared_distances(queries, X, row, column)
-    candidates = in_rows(row, column, exact, stored.shape[0])
-    column, squared = first_of_each_row(*candidates, n_neighbors)
-    return column, np.sqrt(squared)
+    return row, column

@@ -13,18 +13,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.neighbors import BallTree
 
 from ..backends.distances import in_rows
 from ..backends.native.neighbors import first_of_each_row
 from ..backends.threads import map_blocks
-from ..records import Neighborhoods, pointer_of
+from ..records import Neighborhoods
 from .all_pairs import BEYOND_TIES, near_in_table
 from .cell_building import build_cells
 from .cell_search import Cells
-from .choice import choose_search, nearest_others, nearest_samples
+from .choice import choose_search, list_stored, nearest_others, nearest_samples
 from .descent import FEW_SAMPLES, Descent
 from .exact import SPARE
 from .metric import ChangedRows, Metric, NamedMetric
@@ -33,6 +32,7 @@ from .radius import (
     raise_no_neighbors,
     search_table_within,
     warn_isolated_queries,
+    with_one,
 )
 
 FEW_FEATURES = 15
@@ -152,20 +152,13 @@ class MetricSearch:
 
         `queries` are prepared; None is the training samples.
         """
-        counts = near.counts
-        isolated = np.flatnonzero(counts == 0)
+        isolated = np.flatnonzero(near.counts == 0)
         if not isolated.size:
             return near
         own = isolated if queries is None else None
         asked = self.samples if queries is None else queries
         found = self._compare_all(asked[isolated], 1, own, n_jobs)
-        assert near.pointer is not None
-        place = near.pointer[isolated]
-        return Neighborhoods(
-            np.insert(near.indices, place, found.indices[:, 0]),
-            np.insert(near.distances, place, found.distances[:, 0]),
-            pointer_of(np.maximum(counts, 1)),
-        )
+        return with_one(near, isolated, found)
 
     def _within(
         self, queries: Any, own: np.ndarray | None, n_jobs: int | None
@@ -211,11 +204,23 @@ class MetricSearch:
             far[column == own[:, None]] = np.inf
         indices, distances = first_of_each_row(column, far, count)
         left = np.flatnonzero(~(distances[:, -1] * BEYOND_TIES < last))
+        found = Neighborhoods(indices, distances)
+        return self._with_rest(found, left, queries, own, n_jobs)
+
+    def _with_rest(
+        self,
+        found: Neighborhoods,
+        left: np.ndarray,
+        queries: Any,
+        own: np.ndarray | None,
+        n_jobs: int | None,
+    ) -> Neighborhoods:
+        """Overwrite the rows that are left open: compare these with all samples."""
         if left.size:
-            ours = None if own is None else own[left]
+            ours, count = None if own is None else own[left], found.indices.shape[1]
             rest = self._compare_all(queries[left], count, ours, n_jobs)
-            indices[left], distances[left] = rest.indices, rest.distances
-        return Neighborhoods(indices, distances)
+            found.indices[left], found.distances[left] = rest.indices, rest.distances
+        return found
 
     def _among(
         self,
@@ -237,12 +242,8 @@ class MetricSearch:
         far[:, 1:][column[:, 1:] == column[:, :-1]] = np.inf
         indices, distances = first_of_each_row(column, far, count)
         left = np.flatnonzero(~np.isfinite(distances[:, -1]))
-        distances = self.metric.length(distances)
-        if left.size:
-            ours = None if own is None else own[left]
-            rest = self._compare_all(queries[left], count, ours, n_jobs)
-            indices[left], distances[left] = rest.indices, rest.distances
-        return Neighborhoods(indices, distances)
+        found = Neighborhoods(indices, self.metric.length(distances))
+        return self._with_rest(found, left, queries, own, n_jobs)
 
     def _compare_all(
         self, queries: Any, count: int, own: np.ndarray | None, n_jobs: int | None
@@ -262,23 +263,10 @@ class MetricSearch:
         self, graph: Any, queries: Any, own: np.ndarray | None
     ) -> Neighborhoods:
         """Keep the K nearest of the candidates that a transformer stored."""
-        stored = sp.csr_array(graph)
-        stored.sort_indices()
-        rows = stored.shape[0]
-        row = np.repeat(np.arange(rows), np.diff(stored.indptr))
-        column = stored.indices
-        if own is not None:
-            other = row != column
-            row, column = row[other], column[other]
-        counts, k = np.bincount(row, minlength=rows), self.n_neighbors or 1
-        if counts.min() < k:
-            raise ValueError(
-                f"neighbors_algorithm returned only {counts.min()} neighbours for "
-                f"sample {int(counts.argmin())}, but n_neighbors={k} are needed; raise "
-                "its n_neighbors or lower ours."
-            )
+        k = self.n_neighbors or 1
+        row, column = list_stored(graph, k, training=own is not None)
         keys = self.metric.table(queries, self.samples).exact(row, column)
-        found = first_of_each_row(*in_rows(row, column, keys, rows), k)
+        found = first_of_each_row(*in_rows(row, column, keys, graph.shape[0]), k)
         return Neighborhoods(found[0], self.metric.length(found[1]))
 
 

@@ -198,18 +198,24 @@ def add_nearest(
     >>> add_nearest(near, X, X, own=np.arange(3)).indices.tolist()
     [1, 0, 1]
     """
-    counts = near.counts
-    isolated = np.flatnonzero(counts == 0)
+    isolated = np.flatnonzero(near.counts == 0)
     if not isolated.size:
         return near
     selves = None if own is None else own[isolated]
     found = search_all(queries[isolated], X, 1, own=selves, n_jobs=n_jobs)
+    return with_one(near, isolated, found)
+
+
+def with_one(
+    near: Neighborhoods, isolated: np.ndarray, found: Neighborhoods
+) -> Neighborhoods:
+    """Give those who have no neighbour the one that was found for each."""
     assert near.pointer is not None
     place = near.pointer[isolated]
     return Neighborhoods(
         np.insert(near.indices, place, found.indices[:, 0]),
         np.insert(near.distances, place, found.distances[:, 0]),
-        pointer_of(np.maximum(counts, 1)),
+        pointer_of(np.maximum(near.counts, 1)),
     )
 
 
