@@ -328,6 +328,16 @@ def test_units_of_any_size_have_the_same_neighbours(power):
     np.testing.assert_array_equal(found.indices, expected.indices)
 
 
+@needs_loops
+@pytest.mark.parametrize("squared", [1e37, 3.2e38, 3.38e38, 3.4e38, 1e40])
+def test_new_samples_at_the_end_of_single_precision_find_the_nearest(squared):
+    X = np.random.default_rng(0).normal(size=(1000, 3)) * [1e18, 1e15, 1e15]
+    queries = X.mean(axis=0) + [[squared**0.5, 0, 0]]
+    found = exact_module.search_all(queries, X, 5)
+    true = exact_module.among_all(queries, X, 5, None, None)
+    np.testing.assert_array_equal(found.indices, true.indices)
+
+
 def test_rows_of_equal_hash_that_differ_are_kept_apart(monkeypatch):
     monkeypatch.setattr(distinct, "_hash", lambda X: np.zeros(len(X), np.uint64))
     assert distinct.find_distinct(random_points()) is None

@@ -323,7 +323,9 @@ default="auto"
             In the order of `classes_`.
         """
         backend, X = backend_for(X), self._check_queries(X)
-        return backend.give_back(self._fitted.model.weigh(X, backend)[0])
+        posterior, _ = self._fitted.model.weigh(X, backend)
+        check_placed(posterior)
+        return backend.give_back(posterior)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likeliest class of samples.

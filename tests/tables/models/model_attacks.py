@@ -39,11 +39,15 @@ def use(path):
         return f"refused: {error}"
     queries = about_model(path).get("queries")
     table = pd.DataFrame if isinstance(queries, dict) else np.array
-    try:
-        placed = model.transform(table(queries))
-    except ValueError as error:
-        return f"error: {error}"
-    return "finite" if np.isfinite(placed).all() else "FAILED: not finite"
+    for name in ("predict_proba", "transform"):
+        if hasattr(model, name):
+            try:
+                found = getattr(model, name)(table(queries))
+            except ValueError as error:
+                return f"error: {error}"
+            if not np.isfinite(found).all():
+                return f"FAILED: {name} is not finite"
+    return "finite"
 
 
 def use_apart(path):

@@ -430,6 +430,12 @@ def many_matrices_that_grow(file):
     file.put_attribute("eigenvalues_", listed(nodes))
 
 
+@attack("error: .*too far from the training samples", base="posterior")
+def weights_of_scores_that_make_infinity(file):
+    weights = file.fitted["content"]["_solution"]["content"]["stack"]["content"]
+    weights["weights"] = file.add_part("990.npy", np.full(9, 1.7e308))
+
+
 @attack("refused.*unknown_value", base="ordinal")
 def number_for_unknown_words_that_is_none(file):
     file.encoder("OrdinalEncoder")["unknown_value"] = value(float("nan"))
@@ -662,6 +668,7 @@ def outcomes(tmp_path_factory):
         "landmarks": saved(pf.PatchIsomap(n_landmarks=9).fit(X), path),
         "ordinal": saved(ordinal()[0], path, ordinal()[1]),
         "seeded": saved(pf.PatchIsomap(random_state=seed).fit(X), path),
+        "posterior": saved(pf.PatchPosterior().fit(X, np.arange(40) % 3), path),
         **save_mixed(path),
     }
     with zipfile.ZipFile(HERE / "model_files_1.zip") as archive:

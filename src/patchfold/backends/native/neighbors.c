@@ -147,7 +147,7 @@ const Loop read_keys = {
 #define ABREAST 8  /* queries and */
 #define N_GROUPS 2 /* groups of rows that are measured at once */
 #define N_BINS 4   /* groups in turn: each lane of these is a bin of rows */
-#define AT_ONCE 32 /* groups that are looked through at once */
+#define LISTED 32  /* groups that are looked through at once */
 #define SPARE 4    /* bins beyond the k wanted, against rounding */
 #define MOST 128   /* candidates; with more, ties leave a query open */
 #define DROPPED 13 /* binary digits in which squared distances that tie may differ */
@@ -239,9 +239,9 @@ static int list_candidates(const Members *s, const Floats *squared, float limit,
                            int32_t *place)
 {
     int count = 0;
-    for (Py_ssize_t g = 0; g < s->stride; g += AT_ONCE, squared += AT_ONCE) {
+    for (Py_ssize_t g = 0; g < s->stride; g += LISTED, squared += LISTED) {
         Bits flagged = {0};
-        for (int l = 0; l < AT_ONCE; l++)
+        for (int l = 0; l < LISTED; l++)
             flagged |= (Bits)(squared[l] <= limit) & (uint32_t)1 << l;
         for (uint32_t some = bits_in(flagged); some; some &= some - 1) {
             int l = __builtin_ctz(some);
@@ -297,15 +297,16 @@ static void settle(const Members *s, const double *query, int q, int64_t *found,
     const double rounding = (double)(s->m + 8) / (1 << 24);
     int32_t place[MOST], sorted[MOST];
     double ranked[MOST];
-    int is_all = s->n <= N_BINS * N_FLOATS;
+    int is_all = s->n <= N_BINS * N_FLOATS, count = 0;
     float limit = FLT_MAX;
-    if (!is_all)
-        limit = find_limit(s->bins + q * N_BINS, (int)s->k + SPARE);
     for (Py_ssize_t j = 0; j < s->k; j++) {
         found[j] = -1;
         squared[j] = INFINITY;
     }
-    int count = 0;
+    if (!(s->own[q] < FLT_MAX / 4)) /* so far that a sum of norms may be infinite */
+        return;
+    if (!is_all)
+        limit = find_limit(s->bins + q * N_BINS, (int)s->k + SPARE);
     if (limit < INFINITY)
         count = list_candidates(s, s->squared + q * s->stride, limit, place);
     if (count < s->k || count > MOST)
@@ -323,7 +324,7 @@ static void settle(const Members *s, const double *query, int q, int64_t *found,
 
 static Outcome make_room(Call *call, Members *s, const float *norms)
 {
-    s->stride = (s->n_groups + AT_ONCE - 1) / AT_ONCE * AT_ONCE;
+    s->stride = (s->n_groups + LISTED - 1) / LISTED * LISTED;
     s->local = scratch(call, s->m, ABREAST, sizeof(float));
     s->own = scratch(call, ABREAST, 1, sizeof(float));
     s->bins = scratch(call, ABREAST, N_BINS, sizeof(Floats));
@@ -355,7 +356,7 @@ static Outcome find_members(Call *call)
         return refuse(call, BAD_VALUE, "points does not have every row");
     Outcome outcome = make_room(call, &s, at[3]);
     for (Py_ssize_t first = 0; outcome == DONE && first < SIZE('q'); first += ABREAST) {
-        if (first % 64 == 0 && is_interrupted(call))
+        if (is_interrupted(call))
             return INTERRUPTED;
         shift_queries(&s, first, SIZE('q'));
         measure_abreast(&s);
