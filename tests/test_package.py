@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from helpers.estimators import ESTIMATORS, PATCH_EMBEDDINGS, RECIPES
 from sklearn.base import BaseEstimator
 
@@ -41,17 +42,20 @@ def imported_modules(name):
                 yield inner if inner in MODULES else stem
 
 
-IMPORTS = {name: set(imported_modules(name)) - {ROOT} for name in MODULES}
+@pytest.fixture(scope="module")
+def imports():
+    """Return for every module the names of the sibling modules that it imports."""
+    return {name: set(imported_modules(name)) - {ROOT} for name in MODULES}
 
 
-def test_modules_do_not_import_in_circles():
+def test_modules_do_not_import_in_circles(imports):
     settled, passed = set(), []
 
     def visit(name):
         assert name not in passed, " -> ".join([*passed[passed.index(name) :], name])
         if name not in settled:
             passed.append(name)
-            for imported in IMPORTS[name]:
+            for imported in imports[name]:
                 visit(imported)
             settled.add(passed.pop())
 
@@ -79,11 +83,11 @@ def test_the_table_lists_every_folder_once():
     assert sorted(FOLDERS) == sorted(ENTRIES)
 
 
-def test_folders_import_only_from_folders_above_them_in_the_table():
+def test_folders_import_only_from_folders_above_them_in_the_table(imports):
     place = {name: place for place, name in enumerate(FOLDERS)}
     against = [
         f"{name} imports {other}"
-        for name, imported in IMPORTS.items()
+        for name, imported in imports.items()
         for other in imported
         if (folder := name.split(".")[0]) in place
         and place[other.split(".")[0]] > place[folder]
@@ -113,10 +117,10 @@ def test_the_lists_of_estimators_have_all_of_them():
     assert {f for f in functions if f.__module__ == recipes.__name__} == {*RECIPES}
 
 
-def test_only_their_commands_import_the_studies():
+def test_only_their_commands_import_the_studies(imports):
     users = {
         name
-        for name, imported in IMPORTS.items()
+        for name, imported in imports.items()
         if any(other.split(".")[0] == "studies" for other in imported)
     }
     outside = {name for name in users if name.split(".")[0] != "studies"}

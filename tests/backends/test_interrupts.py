@@ -11,6 +11,7 @@ from helpers.loops import needs_loops
 
 PROGRAM = """
 import signal, sys, time
+from threading import Event
 import numpy as np
 import scipy.sparse as sp
 from patchfold.backends.native import eigenvectors, patches as native_patches
@@ -45,8 +46,10 @@ def vectors():
 def threads():
     return lambda: map_blocks(lambda block: time.sleep(0.2), 200, 0, 2, step=1)
 
+over = Event()
+
 def factors():
-    return lambda: wait_for(lambda: time.sleep(15))  # its end is waited for at exit
+    return lambda: wait_for(lambda: over.wait(15))  # its end is waited for at exit
 
 for line in sys.stdin:
     run = globals()[line.strip()]()
@@ -59,6 +62,7 @@ for line in sys.stdin:
         print("stopped", *took, flush=True)
     print(map_blocks(lambda block: block.start, 4, 0, 2, step=1), flush=True)
     del run
+over.set()
 """
 
 

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import patchfold as pf
+from patchfold.neighbors.descent import Descent
 from patchfold.neighbors.metric import resolve_metric
 from patchfold.neighbors.metric_search import open_metric_search
 from patchfold.tables.models import load_model, save_model
@@ -25,9 +26,8 @@ def clumps(n_samples, seed=0):
 
 DENSE, NEW = clumps(1_300), clumps(40, seed=1)
 CASES = {  # few: the index compiles for seconds for each
-    "sparse euclidean": ("euclidean", sp.csr_array),
-    "sparse cosine": ("cosine", sp.csr_array),
-    "canberra": ("canberra", np.asarray),
+    "sparse": ("cosine", 2, sp.csr_array),
+    "dense": ("minkowski", 2.01, np.asarray),
 }
 
 
@@ -36,11 +36,29 @@ def descent():
     pytest.importorskip("pynndescent")
 
 
-def searched(metric, X, algorithm, n_jobs=None):
+@pytest.fixture
+def quick_index(monkeypatch):
+    """Have dense samples compared by Euclidean distances, which stay compiled.
+
+    By another metric the index of dense samples compiles for 25 s in each process.
+    """
+    import pynndescent
+
+    def build(X, *, metric, metric_kwds, **settings):
+        if not sp.issparse(X):
+            assert (metric, metric_kwds) == ("minkowski", {"p": 2.01})
+            metric, metric_kwds = "euclidean", {}
+        return index(X, metric=metric, metric_kwds=metric_kwds, **settings)
+
+    index = pynndescent.NNDescent
+    monkeypatch.setattr(pynndescent, "NNDescent", build)
+
+
+def searched(metric, X, algorithm, p=2):
     """Return a search and the neighbours of all samples."""
-    resolved = resolve_metric(metric, 2, None, X)
-    search = open_metric_search(resolved, algorithm, X, K, None, n_jobs)
-    return search, search.of_training(X, n_jobs)
+    resolved = resolve_metric(metric, p, None, X)
+    search = open_metric_search(resolved, algorithm, X, K, None, None)
+    return search, search.of_training(X, None)
 
 
 def recall(found, true):
@@ -49,11 +67,13 @@ def recall(found, true):
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.usefixtures("quick_index")
 def test_recall(case):
-    metric, kind = CASES[case]
+    metric, p, kind = CASES[case]
     X, new = kind(DENSE), kind(NEW)
-    search, found = searched(metric, X, "approximate")
-    exact, true = searched(metric, X, "exact")
+    search, found = searched(metric, X, "approximate", p)
+    assert isinstance(search.index, Descent)
+    exact, true = searched(metric, X, "exact", p)
     assert recall(found, true) > 0.95
     assert (found.indices != np.arange(X.shape[0])[:, None]).all()
     assert (np.diff(found.distances) >= 0).all()
@@ -65,7 +85,7 @@ def test_recall(case):
     )
     near, there = (s.of_queries(new, X, None) for s in (search, exact))
     assert recall(near, there) > 0.9
-    _, again = searched(metric, X, "approximate")
+    _, again = searched(metric, X, "approximate", p)
     np.testing.assert_array_equal(again.indices, found.indices)
 
 
