@@ -511,7 +511,7 @@ def main() -> int:
     parser.add_argument("--toy", action="store_true", help="smallest sizes")
     chosen = parser.parse_args()
     if chosen.toy:
-        chosen.cases, chosen.seed = 200, 20
+        chosen.cases, chosen.seed = 60, 20
     if chosen.found is not None:
         chosen.found.mkdir(parents=True, exist_ok=True)
     if chosen.child:

@@ -234,12 +234,12 @@ def main() -> None:
         raise SystemExit(
             "set PATCHFOLD_DATA: the sets at hand say which were for tuning"
         )
-    records = load_records("honest")
+    at_hand = None
     if options.toy:
         options.image = Path("robustness.png")
         sources = ("rule", "scikit-learn")
         at_hand = {row.name for row in catalogue() if row.source in sources}
-        records = [record for record in records if record.dataset in at_hand]
+    records = load_records("honest", at_hand)
     every = {record.dataset for record in records}
     tuned = {group_of(name) for name in choose_sets(held_out=False)}
     fresh = {name for name in every if group_of(name) not in tuned}

@@ -125,9 +125,9 @@ def judge(reader: str, table: Any) -> str:
     return differs(frame, table.columns) or "right"
 
 
-def score(names: list[str], show: bool) -> None:
-    """Print what each reader makes of the corpus."""
-    tables = wild_tables()
+def score(names: list[str], show: bool, step: int) -> None:
+    """Print what each reader makes of the corpus, or of every step-th file."""
+    tables = dict(list(wild_tables().items())[::step])
     print(f"| reader | right of {len(tables)} | refused | wrong in silence |")
     print("| --- | --- | --- | --- |")
     for name in names:
@@ -230,12 +230,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", action="store_true", help="list what goes wrong")
     parser.add_argument("--readers", nargs="*", choices=list(READERS))
-    parser.add_argument("--toy", action="store_true", help="small tables, ours alone")
+    parser.add_argument("--toy", action="store_true", help="few and small tables")
     options = parser.parse_args()
     names = options.readers or installed()
     if options.toy:
         names = ["pandas, engine pyarrow", "patchfold"]
-    score(names, options.files)
+    score(names, options.files, step=10 if options.toy else 1)
     if not options.files:
         race(names, *((1000, 100, 1) if options.toy else (1_000_000, 99_999, 3)))
 
