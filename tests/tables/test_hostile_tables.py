@@ -210,9 +210,11 @@ class TestParquet:
 
     def test_lists_and_an_index_are_no_columns(self, tmp_path):
         path = tmp_path / "t.parquet"
-        pq.write_table(pa.table({"a": [[1, 2], [3]]}), path)
-        with pytest.raises(ValueError, match=r"column 'a' holds list.*, not one value"):
-            read_table(path)
+        words = r"column 'a' holds list.*, not one value"
+        for others in {}, {"b": [1, 2]}:
+            pq.write_table(pa.table({"a": [[1, 2], [3]]} | others), path)
+            with pytest.raises(ValueError, match=words):
+                read_table(path)
         frame = pd.DataFrame({"a": [1.0, 2.0], "b": ["u", "v"]}, index=["x", "y"])
         frame.to_parquet(path)
         assert list(read_table(path).columns) == ["a", "b"]

@@ -415,6 +415,29 @@ class TestDecisions:
         assert itself.ids.name == "name"
         assert len(itself.decided) == 6
 
+    def test_words_that_become_missing_are_filled_in_by_the_same_decision(self):
+        cells = ["kg", *map(str, range(30, 69))]
+        found = interpret(pd.DataFrame({"a": cells, "b": np.arange(40.0) ** 2}))
+        with pytest.raises(UndecidedColumnsError) as error:
+            choose_columns(found.frame, doubts=found.doubts)
+        assert error.value.decisions == {"missing": ["kg"], "impute": "median"}
+        with pytest.raises(UndecidedColumnsError) as error:
+            choose_columns(found.frame, doubts=found.doubts, impute="median")
+        assert error.value.decisions == {"missing": ["kg"]}
+
+    @pytest.mark.parametrize("n_others", [0, 1])
+    def test_no_command_is_proposed_that_leaves_no_column(self, n_others):
+        frame = pd.DataFrame(
+            {"a": ["1/2", "3/4"] * 20, "b": [f"n{i}" for i in range(40)], "c": "same"}
+        )
+        frame = frame.assign(**{f"d{i}": np.arange(40.0) ** 2 for i in range(n_others)})
+        found = interpret(frame)
+        with pytest.raises(UndecidedColumnsError) as error:
+            choose_columns(found.frame, doubts=found.doubts)
+        told = error.value.tell("COMMAND")
+        assert ("COMMAND" in told) == bool(n_others)
+        assert ("none is left to embed" in told) != bool(n_others)
+
     def test_rows_may_share_a_name(self):
         """As in tables that were put one below the other."""
         words = pd.Series(["x", "y"] * 15, dtype=object)
@@ -441,7 +464,11 @@ class TestDecisions:
         [
             (pd.DataFrame(), {}, "no rows or no columns"),
             (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, "is named 'a'"),
-            (pd.DataFrame({"b": [[1], [2]]}), {}, "the cells of 'b' hold lists"),
+            (
+                pd.DataFrame({"b": [[1], [2]]}),
+                {"target": "b"},
+                "column 'b' holds lists or records, not one value",
+            ),
             (pd.DataFrame({"b": [1, 2]}), {"target": "y"}, "there is no column 'y'"),
             (pd.DataFrame({"b": [1, 2]}), {"drop": ["y"]}, "there is no column 'y'"),
         ],

@@ -161,6 +161,7 @@ def place_file(
     contents = _look_at(source)
     names = contents.schema.names
     _require_names((id, target), names, source)
+    _refuse_nested(contents, [*pipeline["columns"].feature_names_in_, id, target])
     roles = (id or memory.id, target or memory.target)
     kept = [name for name in roles if name and name in names]
     require_columns(pipeline["columns"], names)
@@ -202,6 +203,13 @@ def place_file(
         about,
         [*name_strangers(names, pipeline["columns"], memory), *news.told(), *caught],
     )
+
+
+def _refuse_nested(contents: Contents, wanted: Iterable[Any]) -> None:
+    for name in wanted:
+        if name in contents.nested:
+            kind = contents.nested[name]
+            raise ValueError(f"column {name!r} holds {kind}, not one value.")
 
 
 def _look_at(source: Path) -> Contents:

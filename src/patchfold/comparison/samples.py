@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tables import Source, read_source
-from ..tables.frames import as_frame
-from ..tables.interpretation import interpret
+from ..tables.nested import read_frame
 from ..tables.reading import ReadOptions
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def read_data(
     if isinstance(data, (str, os.PathLike)):
         source = read_source(data, reading, plain=(named, id))
     else:
-        found = interpret(as_frame(data), plain=(named, id))
+        found = read_frame(data, plain=(named, id))
         source = Source("data", found.frame, None, found.notes, found.doubts)
     if target is None or named:
         return replace(source, target=named or source.target)

@@ -18,12 +18,13 @@ from .decisions import (
 from .interpretation import Customs, Doubt, interpret
 from .judging import Finding, judge_columns
 from .naming import listed
+from .nested import refuse_nested
 from .numbers import as_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
-UNUSED = ("constant", "empty")
+UNUSED = ("constant", "empty", "nested")
 NUMBERS = ("number", "date", "truth value")
 """Kinds of findings: of no use, and numbers."""
 
@@ -139,6 +140,7 @@ def choose_columns(
     check_names(frame, target, drop, id, keep)
     if len(frame) < 2:
         raise ValueError(f"a table must have two rows or more. Got {len(frame)}.")
+    refuse_nested(doubts or {}, {target, id}, "it cannot be target or id.")
     judge = partial(judge_columns, keep=keep, named=id is not None, doubts=doubts)
     findings = judge(frame, skipped={*drop, target, id})
     undecided = [finding for finding in findings if finding.doubt is not None]
@@ -157,7 +159,12 @@ def choose_columns(
         impute = "median"
         decided.append(f"{sum(gaps.values())} missing cells filled in")
     if undecided and not auto:
-        raise UndecidedColumnsError(undecided, {} if impute else gaps)
+        decisions = decide(undecided)
+        gone = {*decisions.get("drop", ()), decisions.get("id")}
+        others = any(finding.column not in gone for finding in used)
+        raise UndecidedColumnsError(
+            undecided, {} if impute else gaps, filled=impute is not None, others=others
+        )
     if gaps and impute is None:
         raise MissingValuesError([], gaps)
     left_out |= {f.column: f.kind for f in findings if f.kind in UNUSED}

@@ -15,8 +15,8 @@ OTHERWISE = {
     "as it is (--keep {0})",
     "dates": "say which (--dates dmy or --dates mdy)",
     "decimal": "say which (--decimal , or --decimal .)",
-    "missing": "count that as missing (--missing {1}), leave the column out (--drop "
-    "{0}), or use its texts as categories (--keep {0})",
+    "missing": "count that as missing and fill it in (--missing {1} --impute median), "
+    "leave the column out (--drop {0}), or use its texts as categories (--keep {0})",
 }
 """What can be done about a doubt: {0} is the column as a list, {1} the value, {2} the
 column."""
@@ -31,6 +31,13 @@ DONE = {
 """What was done about one: {0} is the column, {1} the reason, {2} the value."""
 
 
+NOTHING_LEFT = (
+    "Without these columns none is left to embed: write what they hold as plain "
+    "numbers or dates, or use some as they are (--keep)."
+)
+"""What is said where no way to decide lets the command run."""
+
+
 class UndecidedColumnsError(ValueError):
     """Columns cannot be used before something is decided about them.
 
@@ -40,6 +47,10 @@ class UndecidedColumnsError(ValueError):
         The columns.
     missing : mapping of str to int
         Missing cells by column, where nothing was said about filling them in.
+    filled : bool, default=False
+        Whether missing cells will be filled in.
+    others : bool, default=True
+        Whether columns are left if these are left out.
 
     Attributes
     ----------
@@ -50,8 +61,15 @@ class UndecidedColumnsError(ValueError):
         `dates` and `decimal` that are needed.
     """
 
-    def __init__(self, findings: Sequence[Finding], missing: Mapping[str, int]) -> None:
-        super().__init__(findings, missing)
+    def __init__(
+        self,
+        findings: Sequence[Finding],
+        missing: Mapping[str, int],
+        filled: bool = False,
+        others: bool = True,
+    ) -> None:
+        super().__init__(findings, missing, filled, others)
+        self._others = others
         self.problems = [_problem(finding) for finding in findings]
         self.decisions = decide(findings)
         if missing:
@@ -60,6 +78,7 @@ class UndecidedColumnsError(ValueError):
                 f"{sum(missing.values())} cells are missing ({counts}): fill them in "
                 "(--impute median), or leave the columns out (--drop)."
             )
+        if missing or ("missing" in self.decisions and not filled):
             self.decisions["impute"] = "median"
 
     def __str__(self) -> str:
@@ -70,10 +89,12 @@ class UndecidedColumnsError(ValueError):
     def tell(self, remedy: str) -> str:
         """Return the problems, and one way to decide them all, as text."""
         if len(self.problems) == 1:
-            return f"{self.problems[0]} Decide, for example, with: {remedy}"
+            end = f"Decide, for example, with: {remedy}"
+            return f"{self.problems[0]} {end if self._others else NOTHING_LEFT}"
         head = f"{len(self.problems)} things about the columns must be decided:"
         lines = "\n".join(f"  {problem}" for problem in self.problems)
-        return f"{head}\n{lines}\nDecide all, for example, with:\n  {remedy}"
+        end = f"Decide all, for example, with:\n  {remedy}"
+        return f"{head}\n{lines}\n{end if self._others else NOTHING_LEFT}"
 
 
 class MissingValuesError(UndecidedColumnsError):

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..backends.environment import require_packages
 from .columns import check_names
 from .decisions import UndecidedColumnsError
-from .frames import as_frame
-from .interpretation import interpret
 from .judging import judge_columns, rare_classes
+from .nested import read_frame, refuse_nested
 from .reading import read_source
 
 if TYPE_CHECKING:
@@ -66,9 +65,10 @@ def describe(
         found: Any = read_source(data, plain=(target, id))
         target = target or found.target
     else:
-        found = interpret(as_frame(data), plain=(target, id))
+        found = read_frame(data, plain=(target, id))
     frame = found.frame
     check_names(frame, target, drop, id, keep)
+    refuse_nested(found.doubts, {target, id}, "it cannot be target or id.")
     findings = judge_columns(
         frame,
         skipped={target, id, *drop},

@@ -18,7 +18,7 @@ def as_frame(data: Any) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If it is empty, two columns have one name, or cells hold lists.
+        If it is empty, or two columns have one name.
 
     Examples
     --------
@@ -45,20 +45,4 @@ def as_frame(data: Any) -> pd.DataFrame:
             "each column must have a name of its own. More than one is named "
             f"{listed([repr(name) for name in twice])}."
         )
-    held = [name for name in frame if _holds_lists(frame[name])]
-    if held:
-        raise ValueError(
-            f"the cells of {listed([repr(name) for name in held])} hold lists, not "
-            "one value: leave such columns out, or flatten them."
-        )
     return frame
-
-
-def _holds_lists(column: pd.Series) -> bool:
-    """Say whether the first cell that is there holds what cannot be compared."""
-    if column.dtype != object:
-        return False
-    there = column.notna().to_numpy()
-    if not there.any():
-        return False
-    return getattr(column.iloc[int(there.argmax())], "__hash__", None) is None

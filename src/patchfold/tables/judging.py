@@ -52,7 +52,8 @@ class Finding:
     column : str
         Its name.
     kind : str
-        "number", "date", "truth value", "category", "text", "constant" or "empty".
+        "number", "date", "truth value", "category", "text", "constant", "empty", or
+        "nested": lists or records.
     missing, distinct : int
         Cells that are missing; different ones among the others, -1 where all are
         numbers, whose different ones are not counted.
@@ -108,6 +109,9 @@ def judge_columns(
             found[name] = judge(frame[name], name, name in keep)
     for name, doubt in (doubts or {}).items():
         known = found.get(name)
+        if known is not None and doubt.firm:
+            found[name] = Finding(name, "nested", 0, 0, doubt)
+            continue
         ignored = doubt.option in ("drop", "missing") and name in keep
         if (
             known is not None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from ..backends.backend import require_memory
 from ..backends.files import check_growth
 from .arrow import text_columns, to_frame
 from .dialect import MAX_COLUMNS, MAX_NAME, TOO_WIDE
-from .naming import listed
+from .naming import LONGEST_WORD, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,12 +41,15 @@ class Contents:
         Columns of every file.
     words : list of str
         Columns of text.
+    nested : dict of str to str
+        Columns of lists or records, and their types.
     """
 
     files: list[Path]
     groups: list[list[int]]
     schema: Any
     words: list[str]
+    nested: dict[str, str] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -80,13 +83,14 @@ def look_at(path: Path) -> Contents:
             )
         size += file.stat().st_size
         grown += sum(max(part.total_byte_size, 0) for part in parts)
-    contents = Contents(files, groups, schemas[0], _check_columns(schemas))
+    words, nested = _check_columns(schemas)
+    contents = Contents(files, groups, schemas[0], words, nested)
     width = max(sum(map(_width, schema.types)) for schema in schemas)
     check_growth(size, grown + contents.n_rows * width, "write it as CSV")
     return contents
 
 
-def read_parquet(path: Path) -> tuple[pd.DataFrame, list[str]]:
+def read_parquet(path: Path) -> tuple[pd.DataFrame, list[str], dict[str, str]]:
     """Read a file, or a folder that is partitioned by values of columns.
 
     Returns
@@ -94,16 +98,26 @@ def read_parquet(path: Path) -> tuple[pd.DataFrame, list[str]]:
     frame : pandas.DataFrame
     words : list of str
         Columns of text, which are categorical.
+    nested : dict of str to str
+        Columns of lists or records, which have no cells, and their types.
     """
     contents = look_at(path)
     cells = contents.n_rows * len(contents.schema)
     require_memory(BYTES_PER_CELL * cells, f"a table of {cells:,} cells", REMEDY)
     # As dictionaries, or a long text that stands in every row would be copied to each.
-    table = _pyarrow().read_table(path, read_dictionary=contents.words)
-    return to_frame(table), contents.words
+    held = _pyarrow().ParquetDataset(path, read_dictionary=contents.words)
+    names = held.schema.names
+    flat = [name for name in names if name not in contents.nested]
+    if not flat:
+        raise ValueError(_told(contents.nested))
+    table = held.read(
+        columns=flat if contents.nested else None, use_pandas_metadata=True
+    )
+    frame = _with_empty(to_frame(table), names, contents.nested)
+    return frame, contents.words, contents.nested
 
 
-def read_feather(path: Path) -> tuple[pd.DataFrame, list[str]]:
+def read_feather(path: Path) -> tuple[pd.DataFrame, list[str], dict[str, str]]:
     """Read a Feather file; returns as `read_parquet` does."""
     _pyarrow()
     import pyarrow as pa
@@ -112,14 +126,27 @@ def read_feather(path: Path) -> tuple[pd.DataFrame, list[str]]:
         raise ValueError("it is not a file")
     batches, size, grown = [], path.stat().st_size, 0
     with pa.memory_map(str(path)) as mapped, pa.ipc.open_file(mapped) as file:
-        _check_columns([file.schema])
+        _, nested = _check_columns([file.schema])
         for number in range(file.num_record_batches):
             batches.append(file.get_batch(number))
             grown += batches[-1].nbytes
             check_growth(size, grown, "write it as CSV")
             batches[-1].validate(full=True)
         table = pa.Table.from_batches(batches, file.schema)
-    return to_frame(table), text_columns(table.schema)
+    flat = table.drop_columns(list(nested)) if nested else table
+    if not flat.num_columns:
+        raise ValueError(_told(nested))
+    frame = _with_empty(to_frame(flat), table.column_names, nested)
+    return frame, text_columns(table.schema), nested
+
+
+def _with_empty(
+    frame: pd.DataFrame, names: list[str], nested: Collection[str]
+) -> pd.DataFrame:
+    """Add the nested columns, without cells, in their places; an index is no column."""
+    if not nested:
+        return frame
+    return frame.reindex(columns=[n for n in names if n in nested or n in frame])
 
 
 def cut_rows(contents: Contents, length: int) -> list[list[Run]]:
@@ -258,8 +285,8 @@ def _width(kind: Any) -> int:
     return 1 if types.is_boolean(kind) else BYTES_PER_CELL
 
 
-def _check_columns(schemas: list[Any]) -> list[str]:
-    """Refuse what cannot be a table of samples, and return the columns of text."""
+def _check_columns(schemas: list[Any]) -> tuple[list[str], dict[str, str]]:
+    """Refuse what is no table of samples; return columns of text, and nested ones."""
     from pyarrow import types
 
     schema = schemas[0]
@@ -270,12 +297,18 @@ def _check_columns(schemas: list[Any]) -> list[str]:
     # pyarrow would call missing what a file lacks of the first one's columns.
     if any(other.names != schema.names for other in schemas):
         raise ValueError("the files in the folder have different columns")
-    nested = [field for field in schema if types.is_nested(field.type)]
-    if nested:
-        many = "column" if len(nested) == 1 else "columns"
-        held = listed([f"{field.name!r} holds {field.type}" for field in nested])
-        raise ValueError(
-            f"{many} {held}, not one value: write the file without them, or flat"
-        )
+    nested = {f.name: _shown(f.type) for f in schema if types.is_nested(f.type)}
     kinds = (types.is_string, types.is_large_string, types.is_binary)
-    return [f.name for f in schema if any(is_kind(f.type) for is_kind in kinds)]
+    words = [f.name for f in schema if any(is_kind(f.type) for is_kind in kinds)]
+    return words, nested
+
+
+def _shown(kind: Any) -> str:
+    """Return the name of a nested type, cut if it is long."""
+    name = str(kind)
+    return name if len(name) <= LONGEST_WORD else f"{name[:LONGEST_WORD]}..."
+
+
+def _told(nested: Mapping[str, str]) -> str:
+    held = listed([f"column {name!r} holds {kind}" for name, kind in nested.items()])
+    return f"{held}, not one value, and there is no other column"

@@ -19,6 +19,7 @@ from .former import renew
 from .interpretation import Doubt
 from .matching import split_columns
 from .models.saving import ModelFileError, about_model, load_model
+from .nested import refuse_nested
 from .newcomers import (
     Memory,
     class_columns,
@@ -102,6 +103,8 @@ def place_table(
     for name in filter(None, (id, target)):
         if name not in read.frame.columns:
             raise ValueError(f"there is no column {name!r} in {read.name}.")
+    known = pipeline["columns"].feature_names_in_
+    refuse_nested(read.doubts, known, "the model needs one.")
     features, news = match_columns(read.frame, pipeline["columns"], memory)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

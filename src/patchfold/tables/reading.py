@@ -24,8 +24,9 @@ from .arrow import text_columns, to_frame
 from .delimited import parse_csv
 from .dialect import MAX_NAME, UNNAMED, find_dialect, to_utf8
 from .excel import read_excel
-from .interpretation import Customs, Doubt, interpret
+from .interpretation import Customs, Doubt
 from .naming import listed
+from .nested import interpret_flat, refuse_nested
 from .parquet import REMEDY, read_feather, read_parquet
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class _Raw(NamedTuple):
     """What a reader found.
 
     `encoded` are categorical columns whose levels are not declared, `texts` columns
-    that are declared as text.
+    that are declared as text, `nested` columns without cells, and what they held.
     """
 
     frame: pd.DataFrame
@@ -108,6 +109,7 @@ class _Raw(NamedTuple):
     decimal: str | None = None
     likely: str = "."
     remarks: Sequence[str] = ()
+    nested: Mapping[str, str] = {}
 
 
 def read_source(
@@ -196,7 +198,11 @@ def read_table(
     require_packages("read_table", ["pandas", "pyarrow"])
     words = (missing,) if isinstance(missing, str) else tuple(missing)
     options = ReadOptions(sep, encoding, decimal, dates, words)
-    return _read_file(Path(path), Path(path), options, ()).frame
+    source = _read_file(Path(path), Path(path), options, ())
+    with name_file(Path(path)):
+        remedy = "write the file without such columns, or flat"
+        refuse_nested(source.doubts, source.frame.columns, remedy)
+    return source.frame
 
 
 def _read_file(
@@ -222,8 +228,9 @@ def _read_file(
             )
         decimal = options.decimal or raw.decimal
         customs = Customs(decimal, options.dates, options.missing, raw.likely)
-        found = interpret(
+        found = interpret_flat(
             frame.reset_index(drop=True),
+            raw.nested,
             customs,
             plain={*plain, *raw.texts},
             encoded=raw.encoded,
@@ -322,11 +329,13 @@ def _read_arff(path: Path, options: ReadOptions) -> _Raw:
 
 
 def _read_parquet(path: Path, options: ReadOptions) -> _Raw:
-    return _Raw(*read_parquet(path))
+    frame, words, nested = read_parquet(path)
+    return _Raw(frame, words, nested=nested)
 
 
 def _read_feather(path: Path, options: ReadOptions) -> _Raw:
-    return _Raw(*read_feather(path))
+    frame, words, nested = read_feather(path)
+    return _Raw(frame, words, nested=nested)
 
 
 def _read_excel(path: Path, options: ReadOptions) -> _Raw:
