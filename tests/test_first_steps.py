@@ -52,7 +52,7 @@ def test_the_commands_of_a_bare_install_name_the_extra_in_one_line(words):
     [
         ("compare([[1.0, 2.0]] * 9)", "compare needs pandas"),
         ("tables.describe([[1.0, 2.0]] * 9)", "describe needs pandas"),
-        ("tables.read_table('t.csv')", "read_table needs pandas and pyarrow"),
+        ("tables.read_table('t.csv')", "read_table needs pandas"),
     ],
 )
 def test_functions_of_a_bare_install_name_the_extra(call, needs):

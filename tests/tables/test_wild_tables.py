@@ -1,5 +1,7 @@
 """Tables as people write them: every file of the corpus is read as it is meant."""
 
+import os
+import subprocess
 import sys
 
 import pandas as pd
@@ -20,6 +22,67 @@ def test_a_file_is_read_as_it_is_meant(name):
     if name.endswith(".xlsx"):
         pytest.importorskip("python_calamine")
     assert differs(read_table(table.path, **table.options), table.columns) == ""
+
+
+WITHOUT_PYARROW = """
+import sys
+sys.modules["pyarrow"] = None
+from helpers.wild_tables import differs, wild_tables
+from patchfold.tables import read_table
+
+for name, table in wild_tables().items():
+    if not name.endswith((".parquet", ".feather", ".xlsx")):
+        found = differs(read_table(table.path, **table.options), table.columns)
+        if found:
+            print(name, found)
+"""
+
+
+class TestWithoutPyArrow:
+    """What `patchfold view` reads in an environment of its own."""
+
+    def test_a_file_is_read_as_it_is_meant(self):
+        """In a process of its own: pandas must not have loaded it either."""
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(
+            [sys.executable, "-c", WITHOUT_PYARROW],
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+
+    @pytest.fixture
+    def _hidden(self, monkeypatch):
+        for module in "reading", "arff":
+            name = f"patchfold.tables.{module}.find_spec"
+            monkeypatch.setattr(name, lambda package: None)
+
+    @pytest.mark.usefixtures("_hidden")
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("a,b\n1,2\n3\n", "line 3 has 1 cells, and there are 2 columns"),
+            ("a,b\n1,2\n\n3,4,5\n", "line 4 has 3 cells.*as R writes them"),
+            ("a,b\n", "it has no rows or no columns"),
+        ],
+    )
+    def test_what_is_no_table_is_refused(self, tmp_path, text, words):
+        with pytest.raises(ValueError, match=words):
+            read_table(write(tmp_path, text))
+
+    @pytest.mark.usefixtures("_hidden")
+    def test_a_cell_that_is_no_number_in_arff_is_named(self, tmp_path):
+        text = "@relation r\n@attribute a numeric\n@data\n1\n?\nbig\n"
+        with pytest.raises(ValueError, match=r"there is 'big' in 'a'"):
+            read_table(write(tmp_path, text, "t.arff"))
+
+    @pytest.mark.parametrize("name", ["plain.parquet", "plain.feather"])
+    def test_a_file_that_needs_it_names_it(self, monkeypatch, name):
+        for package in "pyarrow", "pyarrow.parquet":
+            monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ValueError, match=r"need pyarrow: pip install pyarrow"):
+            read_table(WILD[name].path)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +151,32 @@ class TestCodes:
         assert interpret(pd.DataFrame({"a": cells})).frame["a"].tolist() == numbers
 
 
+class TestDates:
+    @pytest.mark.parametrize(
+        ("cells", "expected"),
+        [
+            (["3. März 2020", "21. Mai 2020"], ["2020-03-03", "2020-05-21"]),
+            (["1 février 2020", "30 août 2020"], ["2020-02-01", "2020-08-30"]),
+            (["3 de enero de 2020", "4 de mayo de 2020"], ["2020-01-03", "2020-05-04"]),
+            (["12/2019", "1/2020"], ["2019-12-01", "2020-01-01"]),
+            (
+                ["2023/11/20 5:47:37 PM GMT+1", "2023/02/22 1:46:52 AM GMT+2"],
+                ["2023-11-20 16:47:37", "2023-02-21 23:46:52"],
+            ),
+            (["Wed Oct 10 20:19:24 -0330 2018"], ["2018-10-10 23:49:24"]),
+            (["Tue, 16 Jan 2020 10:00:00 GMT"], ["2020-01-16 10:00:00"]),
+            (["2020-01-18 10:00:00 UTC"], ["2020-01-18 10:00:00"]),
+            (["2020-01-18 10:00:00,250"], ["2020-01-18 10:00:00.25"]),
+        ],
+        ids=lambda cells: cells[0],
+    )
+    def test_languages_and_zones(self, cells, expected):
+        found = interpret(pd.DataFrame({"a": [*cells, None]}))
+        assert found.frame["a"].tolist()[:-1] == list(map(pd.Timestamp, expected))
+        assert found.notes["a"].startswith("dates: ")
+        assert not found.doubts
+
+
 class TestNothingIsGuessedInSilence:
     @pytest.mark.parametrize(
         ("name", "column", "note"),
@@ -124,7 +213,15 @@ class TestNothingIsGuessedInSilence:
             ("01/02/2020\n03/04/2020", "day or month may come first", "dates", "dmy"),
             ("1,234\n2,345", "may be a decimal mark or not", "decimal", ","),
             ("18-24\n25-34", r"looks like numbers, .*18-24, 25-34", "drop", "b"),
-            ("3 mars 2020\n4 mars 2020", "looks like dates", "drop", "b"),
+            ("3 helmi 2020\n4 helmi 2020", "looks like dates", "drop", "b"),
+            ("Jan-16\nFeb-17", "looks like dates", "drop", "b"),
+            ("1/5/2020 9:00-10:00\n2/5/2020 9:00-10:00", "looks like", "drop", "b"),
+            ("1.5.3\n1.6.2", "looks like dates", "drop", "b"),
+            ("PT10M\nPT1H5M", "looks like dates", "drop", "b"),
+            ("FY19\nFY20", "looks like dates", "drop", "b"),
+            (">=5\n<=3", "looks like numbers", "drop", "b"),
+            ("under 10\nca. 12", "looks like numbers", "drop", "b"),
+            ("½\n1½", "looks like numbers", "drop", "b"),
             ("$ 3\n€ 4", "looks like numbers", "drop", "b"),
             ("01234\n00501", "codes with zeros in front", "drop", "b"),
             ("1/3\n2/5", r"looks like numbers, but is none \(1/3", "drop", "b"),

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from array import array
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from .delimited import check_length, read_rows
 from .dialect import MAX_COLUMNS, MAX_NAME, TOO_WIDE
+from .plain_rows import read_plain_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +119,8 @@ def _read_numbers(
 ) -> pd.DataFrame:
     """Read the rows, or say which cell is no number."""
     try:
-        return read_rows(text, len(attributes), numbers)
+        plain = find_spec("pyarrow") is None
+        return (read_plain_rows if plain else read_rows)(text, len(attributes), numbers)
     except ValueError as error:
         told = re.search(r"column #(\d+): .*invalid value '(.*)'", str(error))
         if told is None:

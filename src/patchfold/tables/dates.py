@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .months import MONTHS
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -28,21 +30,24 @@ _NUMERIC = (
 _NAMED = (
     *("%d %b %Y", "%b %d, %Y", "%b %d %Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %y"),
     *("%d. %b %Y", "%b %Y", "%b-%Y", "%Y %b %d", "%Y-%b-%d", "%d/%b/%Y"),
-    *("%a, %d %b %Y", "%A, %d %b %Y", "%A, %b %d, %Y", "%d %b %Y %H:%M:%S"),
+    *(
+        "%a, %d %b %Y %H:%M:%S",
+        "%a, %d %b %Y",
+        "%A, %d %b %Y",
+        "%A, %b %d, %Y",
+        "%d %b %Y %H:%M:%S",
+    ),
     *("%d %b %Y %H:%M", "%a %b %d %H:%M:%S %Y", "%b %d, %Y %H:%M"),
     *("%b %d, %Y %I:%M %p", "%d %b %Y %I:%M %p", "%d-%b-%Y %H:%M:%S"),
 )
 """Orders of a name and numbers; months have been cut to three letters before."""
 
-_MONTH = re.compile(
-    r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?:uary|ruary|ch|il|e|y|ust|"
-    r"t|tember|ober|ember)?\b\.?",
-    re.IGNORECASE,
-)
+_MONTH = re.compile(rf"\b({'|'.join(MONTHS)})\b\.?", re.IGNORECASE)
 _NTH = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b", re.IGNORECASE)
 _ISO = re.compile(r"\d{4}-\d\d|\d{8}T\d{4}")
 _YEAR = r"(?:1[89]|2[01])\d\d"
 _WEEK = rf"{_YEAR}-?W\d\d(?:-?[1-7])?"
+_MONTH_YEAR = rf"(?P<month>0?[1-9]|1[0-2])[-/](?P<year>{_YEAR})"
 _QUARTER = (
     rf"(?P<before>{_YEAR})[-/ ]?Q(?P<quarter>[1-4])|"
     rf"Q(?P<last>[1-4])[-/ ](?P<behind>{_YEAR})"  # Q12020 may be any code
@@ -52,7 +57,18 @@ _TIME = (
     r"(?:(?P<days>\d+) days?,? ?)?(?P<hour>\d{1,4}):(?P<minute>[0-5]\d)"
     r"(?::(?P<second>[0-5]\d(?:\.\d+)?))?(?: ?(?P<half>[AaPp]\.?[Mm]\.?))?"
 )
+_ZONE = re.compile(
+    r"(?P<time>:\d\d(?:\.\d+)?(?: ?[AaPp]\.?[Mm]\.?)?) ?"
+    r"(?:(?:GMT|UTC|Z)(?: ?(?P<hours>[-+]\d{1,2})(?::?(?P<minutes>\d\d))?)?|"
+    r"(?P<east>[-+]\d\d)(?P<rest>\d\d))(?= \d{4}$|$)"
+)
+"""The end of a time, and its zone; a year may follow. 10:00-11:00 has none."""
+
+_SHORT = "|".join(sorted({short.lower() for short in MONTHS.values()}))
 LIKE = re.compile(
+    rf"(?i:{_SHORT})[a-z]*\.?[-/ ']\d{{1,4}}\b.*|"
+    r"(?i:mon|tue|wed|thu|fri|sat|sun),? .*\d|"
+    r"(?:Q[1-4]|H[12])[-/ ']\d\d\b.*|FY ?\d\d.*|P(?:T?\d+[YMWDHS])+|"
     r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b.*|\d{1,2}\.? \w{3,} \d{2,4}|"
     r"\w{3,} \d{1,2},? \d{4}|\d{4}-\d\d-\d\d.*|\d{1,4}:\d\d(:\d\d.*)?"
 )
@@ -87,6 +103,32 @@ def read_dates(texts: pd.Series, order: str | None = None) -> Dates | None:
     -------
     Dates or None
     """
+    texts, offsets = _split_zones(texts)
+    found = _read_local(texts, order)
+    if found is None or offsets is None:
+        return found
+    return Dates(found.values - offsets, f"{found.form}, in UTC", found.sure)
+
+
+def _split_zones(texts: pd.Series) -> tuple[pd.Series, pd.Series | None]:
+    """Take zones from behind times, as offsets; None if there is none."""
+    import pandas as pd
+
+    texts = texts.str.replace(r"(:\d\d),(?=\d+$)", r"\1.", regex=True)
+    if _ISO.match(texts.iloc[0]):  # pandas reads their zones
+        return texts.str.replace(r"(?<=\d) ?(?:UTC|GMT)$", "Z", regex=True), None
+    parts = texts.str.extract(_ZONE)
+    if parts["time"].isna().all():
+        return texts, None
+    hours = parts["hours"].fillna(parts["east"]).fillna("+0")
+    minutes = pd.to_numeric(parts["minutes"].fillna(parts["rest"]).fillna("0"))
+    ahead = np.where(hours.str.startswith("-"), -1, 1)
+    offsets = pd.to_timedelta(pd.to_numeric(hours) * 60 + ahead * minutes, unit="min")
+    return texts.str.replace(_ZONE, r"\g<time>", regex=True), offsets
+
+
+def _read_local(texts: pd.Series, order: str | None) -> Dates | None:
+    """Read texts without zones, but for those of ISO 8601."""
     import pandas as pd
 
     first = texts.iloc[0]
@@ -101,6 +143,10 @@ def read_dates(texts: pd.Series, order: str | None = None) -> Dates | None:
         return _read_weeks(texts)
     if re.fullmatch(_QUARTER, first):
         return _read_quarters(texts)
+    if re.fullmatch(_MONTH_YEAR, first):
+        numbers = texts.str.extract(f"^{_MONTH_YEAR}$").apply(pd.to_numeric)
+        days = pd.to_datetime(numbers.assign(day=1), errors="coerce")
+        return Dates(days, "month, year")
     return _read_names(texts)
 
 
@@ -121,8 +167,9 @@ def _read_names(texts: pd.Series) -> Dates | None:
 
 
 def _short_months(texts: pd.Series) -> pd.Series:
-    """Cut names of months to three letters, and 1st to 1."""
-    cut = texts.str.replace(_MONTH, r"\1", regex=True)
+    """Cut names of months to three letters, 1st to 1, and "3 de mayo" to "3 May"."""
+    plain = texts.str.replace(r" de (?=\w)", " ", regex=True)
+    cut = plain.str.replace(_MONTH, lambda m: MONTHS[m[1].lower()], regex=True)
     return cut.str.replace(_NTH, "", regex=True)
 
 
@@ -177,8 +224,10 @@ def _assemble(parts: pd.DataFrame, order: str) -> pd.Series:
         word: pd.to_numeric(parts[named[word[0]]]) for word in ("year", "month", "day")
     }
     year = numbers["year"]
-    short = parts[named["y"]].str.len() <= 2
+    length = parts[named["y"]].str.len()
+    short = length == 2
     numbers["year"] = year.mask(short, year + np.where(year < 70, 2000, 1900))
+    numbers["year"] = numbers["year"].where(length.isin([2, 4]))
     dates = pd.to_datetime(pd.DataFrame(numbers), errors="coerce")
     hours = _hours(parts)
     hours = hours.where(hours < 24).where(parts["hour"].notna(), 0)

@@ -68,11 +68,8 @@ def parse_csv(raw: bytes, dialect: Dialect) -> Any:
 
     if not dialect.rows and not raw[dialect.start :].strip():
         return pa.table({})
-    texts, numbers = _sampled(dialect)
-    if dialect.separator == " ":
-        lines = raw[dialect.start :].splitlines()
-        raw = b"\n".join(b" ".join(line.split()) for line in lines)
-        dialect = replace(dialect, start=0)
+    texts, numbers = find_texts(dialect), _find_numbers(dialect)
+    raw, dialect = single_blanks(raw, dialect)
     read = partial(
         _read,
         raw,
@@ -94,18 +91,33 @@ def parse_csv(raw: bytes, dialect: Dialect) -> Any:
     return table.rename_columns(dialect.names)
 
 
-def _sampled(dialect: Dialect) -> tuple[list[int], list[int]]:
-    """Return the columns that must be text by the first rows, and those of numbers.
+def single_blanks(raw: bytes, dialect: Dialect) -> tuple[bytes, Dialect]:
+    """Return a text whose cells blanks separate, with one of them between two cells."""
+    if dialect.separator != " ":
+        return raw, dialect
+    lines = raw[dialect.start :].splitlines()
+    raw = b"\n".join(b" ".join(line.split()) for line in lines)
+    return raw, replace(dialect, start=0)
 
-    PyArrow finds out numbers faster than Python does, but for many columns.
-    """
+
+def find_texts(dialect: Dialect) -> list[int]:
+    """Return the columns that must be text by the first rows."""
     columns = list(zip(*dialect.rows, strict=False))
     texts = [p for p, cells in enumerate(columns) if any(map(_TEXT.fullmatch, cells))]
     if dialect.separator == ";" and dialect.decimal is None:
         texts += [p for p, cells in enumerate(columns) if _may_be_thousands(cells)]
+    return texts
+
+
+def _find_numbers(dialect: Dialect) -> list[int]:
+    """Return the columns that are numbers by the first rows, if there are many.
+
+    PyArrow finds out numbers faster than Python does, but for many columns.
+    """
+    columns = list(zip(*dialect.rows, strict=False))
     if len(columns) < MANY_COLUMNS:
-        return texts, []
-    return texts, [p for p, cells in enumerate(columns) if all(map(_is_number, cells))]
+        return []
+    return [p for p, cells in enumerate(columns) if all(map(_is_number, cells))]
 
 
 def _may_be_thousands(cells: tuple[str, ...]) -> bool:

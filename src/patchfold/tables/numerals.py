@@ -34,7 +34,9 @@ _NUMERAL = re.compile(
     rf"{_SPACES}*(?P<behind>{CURRENCIES}|{UNITS})?[-)]?"
 )
 LIKE = re.compile(
-    rf"(?![0-9A-Fa-f]{{8}}-|[0-9A-Fa-f]{{24}})[-+(]?\s*(?:\W|{CURRENCIES})?\s*\(?[-+]?[.,]?\d"
+    r"(?![0-9A-Fa-f]{8}-|[0-9A-Fa-f]{24})"
+    r"(?:(?i:ca|circa|approx|about|over|under)\.? )?"
+    rf"[-+(]?\s*(?:\W|[<>]=|{CURRENCIES})?\s*\(?[-+]?[.,]?[\d½¼¾⅓⅔]"
 )
 """How a text begins that looks like a number, and is no UUID or hash."""
 

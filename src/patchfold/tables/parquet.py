@@ -248,7 +248,7 @@ def _pyarrow() -> Any:
         import pyarrow.parquet as pq
     except ImportError:
         raise ValueError(
-            'Parquet needs pyarrow: pip install "patchfold[cli]"'
+            "Parquet and Feather need pyarrow: pip install pyarrow"
         ) from None
     return pq
 

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,7 @@ from .interpretation import Customs, Doubt
 from .naming import listed
 from .nested import interpret_flat, refuse_nested
 from .parquet import REMEDY, read_feather, read_parquet
+from .plain_rows import read_plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -195,7 +197,7 @@ def read_table(
     ValueError
         If it is not a table of that kind, or has no rows or two columns of one name.
     """
-    require_packages("read_table", ["pandas", "pyarrow"])
+    require_packages("read_table", ["pandas"])
     words = (missing,) if isinstance(missing, str) else tuple(missing)
     options = ReadOptions(sep, encoding, decimal, dates, words)
     source = _read_file(Path(path), Path(path), options, ())
@@ -308,17 +310,19 @@ def _read_csv(path: Path, options: ReadOptions) -> _Raw:
     raw, remarks = to_utf8(_read_bytes(path), options.encoding)
     tabs = ".tsv" in path.name.lower()
     dialect = find_dialect(raw, options.sep, options.decimal, tabs)
+    # A comma between cells leaves the point as decimal mark.
+    decimal = "." if dialect.separator == "," else dialect.decimal
+    likely = "," if dialect.separator == ";" else "."
+    remarks = [*remarks, *dialect.notes]
+    if find_spec("pyarrow") is None:
+        return _Raw(read_plain(raw, dialect), (), (), decimal, likely, remarks)
     table = parse_csv(raw, dialect)
     del raw
     for name in [name for name in table.column_names if name.startswith(UNNAMED)]:
         if table[name].null_count == table.num_rows:
             table = table.drop_columns(name)  # separators at the ends of lines
-    # A comma between cells leaves the point as decimal mark.
-    decimal = "." if dialect.separator == "," else dialect.decimal
-    frame = to_frame(table)
     words = text_columns(table.schema)
-    likely = "," if dialect.separator == ";" else "."
-    return _Raw(frame, words, (), decimal, likely, [*remarks, *dialect.notes])
+    return _Raw(to_frame(table), words, (), decimal, likely, remarks)
 
 
 def _read_arff(path: Path, options: ReadOptions) -> _Raw:
