@@ -52,7 +52,7 @@ STAGES = {
     "graph.paths": ("by_samples", "geodesics"),
     "graph.weights": ("find_pieces", "laplacian", "median", "scale_both_sides"),
     "neighbors.choice": ("choose_search", "nearest_others", "nearest_samples"),
-    "solvers.field.attraction": ("middle_of_samples", "weighted_pairs"),
+    "solvers.field.attraction": ("middle_of_samples", "unite", "weighted_pairs"),
     "solvers.field.descent": ("take_steps",),
     "solvers.field.order": ("curve_order", "hash_order", "in_input_order", "row_keys"),
     "solvers.field.placing": ("quantile_of_last", "recognise", "settle_all"),

@@ -141,3 +141,8 @@ def _is_slow(matrices: Array) -> bool:
     """Say whether torch would solve many matrices on a device one after another."""
     large = matrices.shape[-1] > FUSED and matrices.shape[0] > FUSED
     return bool(getattr(matrices, "is_cuda", False)) and large
+
+
+def in_32_bits(indices: Array) -> Array:
+    """Return indices of samples in half the memory; tensors index by 64 bits only."""
+    return indices.astype(np.int32) if isinstance(indices, np.ndarray) else indices

@@ -59,6 +59,7 @@ TWINS = {
     "scale_both_sides": "graph",
     "settle_all": "field.placing",
     "take_steps": "field.descent",
+    "unite": "field.attraction",
     "unite_relations": "graph",
     "weighted_pairs": "field.attraction",
 }

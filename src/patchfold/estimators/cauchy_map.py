@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -262,28 +263,31 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
         check_map_parameters(self, y)
         here = where_drawn(self, X, y)
         with here.working_on(X, "Lower n_neighbors, or fit fewer samples."):
-            samples = check_source(self, here.bring(X), reset=True)
-            found = self._draw(samples, y, X)
+            self._train_X = check_source(self, here.bring(X), reset=True)
+            found = self._draw(y, X)
         self.embedding_ = backend_for(X).give_back(found)
         self._n_features_out = self.n_components
         return self
 
-    def _draw(self, X: Any, y: Any, given: Any) -> Any:
-        """Draw the map of X, which was `given` as it is; return coordinates."""
-        self.n_neighbors_ = resolve_n_neighbors(self.n_neighbors, X.shape[0])
-        init = check_init(self.init, X.shape[0], self.n_components)
+    def _draw(self, y: Any, given: Any) -> Any:
+        """Draw the map of the samples, `given` as they were; return coordinates."""
+        n = self._train_X.shape[0]
+        self.n_neighbors_ = resolve_n_neighbors(self.n_neighbors, n)
+        init = check_init(self.init, n, self.n_components)
         begin_stage("neighbours", STAGES)
-        setting = self._open(X, y)
+        setting = self._open(y)
         begin_stage("edges", STAGES)
         links = setting.links
-        near = near_pairs(links.indices, links.lengths, self.separation, self.n_jobs)
-        attraction = unite(near, setting.middle)
-        self.graph_ = graph_of(setting)
+        weighed = links.indices, links.lengths, self.separation, self.n_jobs
+        attraction = unite(near_pairs(*weighed), setting.middle)
+        setting = replace(setting, middle=None)  # not needed again, and large
         begin_stage("coordinates", STAGES)
         start, first = begin(init, given, setting, self.n_components)
         limits = self.max_iter, self.tol, first, self.n_components == 1
         recipe = Recipe(self.separation, *limits)
         found = descend(attraction, start, recipe, self.n_jobs)
+        del attraction  # as large as the graph
+        self.graph_ = graph_of(setting)
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         if not found.converged:
             warn_of_the_limit(self.max_iter)
@@ -329,8 +333,8 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
             known, placed = placing.settle_links(self._map.Y, links)
             links = Links(links.indices[~known], links.lengths[~known])
         else:
-            trained = self._train_X, self._order
-            known, placed = placing.recognise(self._keys, self._map.Y, X, *trained)
+            trained = self._keys, self._map.Y, self._train_X
+            known, placed = placing.recognise(*trained, X)
             if not known.all():
                 new = X[~known]
                 new = new if self._labels is None else self._labels.join(new)
@@ -341,26 +345,27 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
             placing.warn_of_far(np.flatnonzero(NUMPY.bring(~known))[far])
         return placed
 
-    def _open(self, X: Any, y: Any) -> Setting:
+    def _open(self, y: Any) -> Setting:
         """Find who is near whom, with labels if there are any."""
-        self._train_X, self._codes, self._labels = X, None, None
+        self._codes = self._labels = None
         self.__dict__.pop("classes_", None)
         has_labels = y is not None and self.label_weight > 0
-        labels = read_labels(y, X.shape[0]) if has_labels else None
+        labels = read_labels(y, self._train_X.shape[0]) if has_labels else None
         if is_precomputed(self):
             self._keys = None
-            near = self.metric == PRECOMPUTED
-            self._source, setting = open_matrix(X, self.n_neighbors_, near)
+            wanted = self.n_neighbors_, self.metric == PRECOMPUTED
+            self._source, setting = open_matrix(self._train_X, *wanted)
             return setting
         if labels is not None:
-            self._train_X = dense_for_labels(X)
+            self._train_X = dense_for_labels(self._train_X)
             self._codes, self.classes_ = labels
         return self._open_samples()
 
     def _open_samples(self, order: Any = None) -> Setting:
         """Find who is near whom, and set what new samples are linked by.
 
-        `order` is that of a stored model; None finds one.
+        Training samples are then in our order. `order` is that of a stored model; None
+        finds one.
         """
         X = self._train_X
         settings, keys = settings_of_map(self), row_keys(X)
@@ -370,6 +375,9 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
             X, self._labels = add_labels(X, self._codes, *wanted)
         self._source, setting = open_samples(X, settings, self.n_jobs, order=order)
         self._keys = keys[setting.order]
+        ours = self._source.samples  # held once, where these are all that is searched
+        is_all = X is self._train_X and self._source.axes is None
+        self._train_X = ours if is_all else self._train_X[setting.order]
         return setting
 
     def __sklearn_tags__(self) -> Tags:

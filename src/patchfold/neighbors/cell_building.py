@@ -73,15 +73,16 @@ def build_cells(
     """
     n = X.shape[0]
     shift = X.mean(axis=0)
-    scale = float(np.abs(X - shift).max()) or 1.0
-    scaled = (X - shift) / scale
+    scaled = X - shift
+    scale = max(float(scaled.max()), -float(scaled.min())) or 1.0
+    scaled /= scale
     points = scaled.astype(np.float32)
     n_cells = max(1, int(n / max(SMALLEST, n**0.5 / 2)))
     some = np.random.default_rng(0).permutation(n)[: 32 * n_cells]
     centers = find_centers(points[some], n_cells, n_jobs)
     centers = centers[order_centers(centers, np.arange(n_cells))]
     label, centers = sort_into(points, centers, n_jobs)
-    sampled = _draw(label, np.square(scaled - centers[label]).sum(axis=1))
+    sampled = _draw(label, _away(scaled, centers, label, n_jobs))
     true = search_all(X[sampled], X, n_neighbors, own=sampled, n_jobs=n_jobs)
     radius = true.distances[:, -1:]
     gaps = to_centers(points[sampled], centers)
@@ -106,6 +107,19 @@ def build_cells(
         n_cells = centers.shape[0]
         n_probes = min(n_cells, n_probes + -(-n_probes // 4))
         new_probes = min(n_cells, new_probes + -(-new_probes // 4))
+
+
+def _away(
+    scaled: np.ndarray, centers: np.ndarray, label: np.ndarray, n_jobs: int | None
+) -> np.ndarray:
+    """Return squared distances (n,) of samples from the centres of their cells."""
+
+    def measure(block: slice) -> np.ndarray:
+        gaps = scaled[block] - centers[label[block]]
+        return np.square(gaps, out=gaps).sum(axis=1)
+
+    found = map_blocks(measure, label.size, 16 * scaled.shape[1], n_jobs)
+    return np.concatenate(found)
 
 
 def _draw(label: np.ndarray, away: np.ndarray) -> np.ndarray:

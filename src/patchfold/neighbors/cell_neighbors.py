@@ -81,7 +81,7 @@ def search_rows(
     left = np.flatnonzero(doubtful)
     if left.size and MANY * MORE_CANDIDATES * n_wanted <= X.shape[0]:
         search(left, MORE_CANDIDATES * n_wanted, MORE_CELLS * cells.n_probes)
-    near = Neighborhoods(indices, np.sqrt(squared))
+    near = Neighborhoods(indices, np.sqrt(squared, out=squared))
     left = np.flatnonzero(doubtful)
     if left.size:
         selves = None if own is None else own[left]

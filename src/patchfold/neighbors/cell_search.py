@@ -124,7 +124,8 @@ def search_near(
     n_jobs : int or None
         Number of threads.
     """
-    points, middles = (queries - cells.shift) / cells.scale, cells.groups.middles
+    points, middles = queries - cells.shift, cells.groups.middles
+    points /= cells.scale
     if own is None:
         label = nearest_center(points, middles, n_jobs)
         by_cell = np.argsort(label)

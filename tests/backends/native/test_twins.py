@@ -172,8 +172,8 @@ def mirrored_sum():
     for start, stop in pairwise(found.indptr):  # rows need not ascend
         for part in (found.data, found.indices):
             part[start:stop] = part[start:stop][::-1].copy()
-    sums, counts = graph.add_mirrored(found)
-    return *parts_of(sums), counts
+    sums, means = graph.add_mirrored(found), graph.add_mirrored(found, mean=True)
+    return *parts_of(sums), *parts_of(means)
 
 
 def weighed():

@@ -117,7 +117,7 @@ class TestStages:
         Y[:far] *= 500
         Y = Y.astype(np.float32)
         expected, Z = reference.repulsion(Y.astype(float), alpha)
-        weights = send(attraction.unite(parts[1], parts[2]))
+        weights = attraction.unite(*send((parts[1], parts[2])))
         steps = Steps(weights, send(Y), Recipe(1 / alpha - 1))
         steps.choose_grid()
         assert steps.push() == pytest.approx(Z, rel=5e-3)
@@ -130,11 +130,11 @@ class TestSteps:
     @pytest.mark.parametrize("flat", [False, True])
     def test_first_steps(self, send, parts, separation, flat):
         recipe = Recipe(separation, max_iter=8, flat=flat)
-        weights, begin = attraction.unite(parts[1], parts[2]), parts[3].copy()
+        pairs, begin = (parts[1], parts[2]), parts[3].copy()
         begin[:, 1] *= not flat
         here, there = (
-            descend(*given, recipe)
-            for given in ((weights, begin), send((weights, begin)))
+            descend(attraction.unite(*given), places, recipe)
+            for given, places in ((pairs, begin), send((pairs, begin)))
         )
         size = np.abs(here.Y).max()
         np.testing.assert_allclose(array(there.Y), here.Y, atol=0.02 * size)
@@ -144,17 +144,18 @@ class TestSteps:
 
     def test_the_objective(self, send, X, parts):
         recipe = Recipe(0.5, max_iter=1, first=150)
-        weights = attraction.unite(parts[1], parts[2])
+        pairs = parts[1], parts[2]
         places = np.random.default_rng(0).normal(scale=5, size=(len(X), 2))
         places = places.astype(np.float32)
-        here = descend(weights, places, recipe)
-        there = descend(*send((weights, places)), recipe)
+        here = descend(attraction.unite(*pairs), places, recipe)
+        there = descend(attraction.unite(*send(pairs)), send(places), recipe)
         np.testing.assert_allclose(there.objective, here.objective, atol=1e-3)
 
     def test_samples_at_one_place_are_pulled_apart(self, send, parts):
         recipe = Recipe(max_iter=1)
         begin = 1e-6 * parts[3]
-        there = descend(*send((attraction.unite(*parts[1:3]), begin)), recipe)
+        pairs = attraction.unite(*send(parts[1:3]))
+        there = descend(pairs, send(begin), recipe)
         assert array(there.Y).std() == pytest.approx(0.01, rel=0.01)
 
 

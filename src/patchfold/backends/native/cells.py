@@ -13,6 +13,9 @@ import numpy as np
 from .loops import as_kind, loops
 from .neighbors import GROUP, in_groups
 
+AT_ONCE = 4096
+"""Samples that are laid out while they stay in cache."""
+
 
 class Groups(NamedTuple):
     """Samples in cells, laid out for `search_cells`.
@@ -50,7 +53,9 @@ def group_samples(X: np.ndarray, label: np.ndarray, middles: np.ndarray) -> Grou
     samples = np.full(GROUP * starts[-1], -1, dtype=np.int64)
     samples[place] = order
     points = np.full((samples.size, X.shape[1]), np.inf, dtype=np.float32)
-    points[place] = X[order] - middles[label[order]]
+    for start in range(0, order.size, AT_ONCE):
+        some = order[start : start + AT_ONCE]
+        points[place[start : start + AT_ONCE]] = X[some] - middles[label[some]]
     return Groups(
         in_groups(points),
         starts.astype(np.int64),

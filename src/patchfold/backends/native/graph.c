@@ -246,9 +246,10 @@ static void turn(const Matrix *from, Py_ssize_t n, int32_t *pointer, int32_t *co
         }
 }
 
-/* Merge the rows of two matrices; returns how many entries there are. */
-static Py_ssize_t merge_rows(const Matrix *a, const Matrix *b, Py_ssize_t n,
-                             int32_t *pointer, int32_t *column, double *sum, int32_t *count)
+/* Merge the rows of two matrices into sums, or into means; returns how many entries there
+   are. Those of the first may lie at the end of where entries are written. */
+static Py_ssize_t merge_rows(const Matrix *a, const Matrix *b, Py_ssize_t n, int is_mean,
+                             int32_t *pointer, int32_t *column, double *value)
 {
     Py_ssize_t at = 0;
     pointer[0] = 0;
@@ -258,15 +259,14 @@ static Py_ssize_t merge_rows(const Matrix *a, const Matrix *b, Py_ssize_t n,
         while (d < d_end || e < e_end) {
             int32_t left = d < d_end ? a->column[d] : INT32_MAX;
             int32_t right = e < e_end ? b->column[e] : INT32_MAX;
-            int32_t next = left < right ? left : right;
+            int32_t next = left < right ? left : right, count = 0;
+            double sum = 0;
+            for (; d < d_end && a->column[d] == next; d++, count++)
+                sum += a->value[d];
+            for (; e < e_end && b->column[e] == next; e++, count++)
+                sum += b->value[e];
             column[at] = next;
-            sum[at] = 0;
-            count[at] = 0;
-            for (; d < d_end && a->column[d] == next; d++, count[at]++)
-                sum[at] += a->value[d];
-            for (; e < e_end && b->column[e] == next; e++, count[at]++)
-                sum[at] += b->value[e];
-            at++;
+            value[at++] = is_mean ? sum / count : sum;
         }
         pointer[i + 1] = (int32_t)at;
     }
@@ -277,33 +277,38 @@ static Outcome add_mirror_image(Call *call)
 {
     void *const *at = call->at;
     Matrix given = {at[0], at[1], at[2]};
-    Py_ssize_t n = SIZE('n'), e = SIZE('e');
+    Py_ssize_t n = SIZE('n'), e = SIZE('e'), f = SIZE('f');
     Outcome outcome = check_rows(call, given.pointer, given.column, 0, n, e, n);
     if (outcome != DONE)
         return outcome;
-    if (SIZE('f') < 2 * e || SIZE('f') > INT32_MAX || given.pointer[0] != 0)
+    if (f < 2 * e || f > INT32_MAX || given.pointer[0] != 0)
         return refuse(call, BAD_VALUE, "to_column has no room for every entry twice");
     int32_t *pointers = scratch(call, n + 1, 3, sizeof(int32_t));
-    int32_t *columns = scratch(call, e, 2, sizeof(int32_t));
-    double *values = scratch(call, e, 2, sizeof(double));
+    int32_t *columns = scratch(call, e, 1, sizeof(int32_t));
+    double *values = scratch(call, e, 1, sizeof(double));
     if (pointers == NULL || columns == NULL || values == NULL)
         return NO_MEMORY;
+    /* The rows in order are put at the end of the result, where nothing is written
+       before it was read. */
+    int32_t *last_columns = (int32_t *)at[4] + (f - e);
+    double *last_values = (double *)at[5] + (f - e);
     Matrix turned = {pointers, columns, values};
-    Matrix sorted = {pointers + n + 1, columns + e, values + e};
+    Matrix sorted = {pointers + n + 1, last_columns, last_values};
     int32_t *next = pointers + 2 * (n + 1);
     turn(&given, n, pointers, columns, values, next);
     if (is_interrupted(call))
         return INTERRUPTED;
-    turn(&turned, n, pointers + n + 1, columns + e, values + e, next);
-    call->result = merge_rows(&sorted, &turned, n, at[3], at[4], at[5], at[6]);
+    turn(&turned, n, pointers + n + 1, last_columns, last_values, next);
+    call->result =
+        merge_rows(&sorted, &turned, n, SIZE('m') != 0, at[3], at[4], at[5]);
     return DONE;
 }
 
-/* Returns how many entries the sum has; a count is that of the parts of an entry. */
+/* Returns how many entries the sum has, or the mean of each entry's parts. */
 const Loop add_mirrored = {
     "add_mirrored",
-    "pointer:i(n+1) column:i(e) data:d(e) to_pointer:I(n+1) to_column:I(f) sums:D(f) "
-    "counts:I(f)",
+    "pointer:i(n+1) column:i(e) data:d(e) to_pointer:I(n+1) to_column:I(f) to_data:D(f) "
+    "mean:#m",
     add_mirror_image,
 };
 

@@ -92,31 +92,33 @@ GROUP = 16
 """Sources that `paths_of_groups` searches for at once."""
 
 
-def add_mirrored(matrix: sp.csr_array) -> tuple[sp.csr_array, np.ndarray]:
-    """Return A + Aᵀ, rows ascending, zeros stored, and of how many parts each sum is.
+def add_mirrored(matrix: sp.csr_array, *, mean: bool = False) -> sp.csr_array:
+    """Return A + Aᵀ, rows ascending, zeros stored; or the mean of each entry's parts.
 
     Examples
     --------
     >>> import numpy as np
     >>> import scipy.sparse as sp
-    >>> sums, counts = add_mirrored(sp.csr_array(np.array([[0.0, 1.0], [2.0, 0.0]])))
-    >>> sums.toarray().tolist(), counts.tolist()
-    ([[0.0, 3.0], [3.0, 0.0]], [2, 2])
+    >>> table = sp.csr_array(np.array([[0.0, 1.0, 4.0], [2.0, 0.0, 0.0], [0, 0, 0]]))
+    >>> add_mirrored(table).toarray().tolist()
+    [[0.0, 3.0, 4.0], [3.0, 0.0, 0.0], [4.0, 0.0, 0.0]]
+    >>> add_mirrored(table, mean=True).toarray().tolist()
+    [[0.0, 1.5, 4.0], [1.5, 0.0, 0.0], [4.0, 0.0, 0.0]]
     """
     if not _is_narrow(matrix) or 2 * matrix.nnz >= 2**31:
         counted = sp.csr_array((1 + 1j * matrix.data, matrix.indices, matrix.indptr))
         counted.resize(matrix.shape)
         both = (counted + counted.T).tocsr()
         both.sum_duplicates()
-        parts = both.data.imag.copy(), both.indices, both.indptr
-        counts = both.data.real.astype(np.int32)
-        return sp.csr_array(parts, shape=matrix.shape), counts
+        values = both.data.imag / both.data.real if mean else both.data.imag.copy()
+        return sp.csr_array((values, both.indices, both.indptr), shape=matrix.shape)
     pointer, room = np.empty(matrix.shape[0] + 1, np.int32), 2 * matrix.nnz
-    column, sums, counts = (np.empty(room, kind) for kind in ("i4", "f8", "i4"))
-    places = pointer, column, sums, counts
-    count = loops().add_mirrored(*parts_of(matrix), *places)
-    parts = sums[:count], column[:count], pointer
-    return sp.csr_array(parts, shape=matrix.shape), counts[:count]
+    column, values = np.empty(room, np.int32), np.empty(room)
+    places = pointer, column, values
+    count = loops().add_mirrored(*parts_of(matrix), *places, int(mean))
+    for part in (column, values):  # give back what is not needed, without a copy
+        part.resize(count, refcheck=False)
+    return sp.csr_array((values, column, pointer), shape=matrix.shape)
 
 
 def reorder(matrix: sp.csr_array, order: np.ndarray, place: np.ndarray) -> sp.csr_array:

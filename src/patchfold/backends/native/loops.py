@@ -9,6 +9,7 @@ among ties. All loops release Python's lock.
 
 from __future__ import annotations
 
+import math
 from importlib import import_module
 from typing import Any
 
@@ -20,7 +21,7 @@ try:
 except ImportError:  # installed where nothing compiles
     _loops = None
 
-LAYOUT = 23
+LAYOUT = 24
 """Counts the ways in which the loops were called: older ones are not called at all."""
 
 if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
@@ -119,11 +120,18 @@ def parts_of(
 
 def aligned(values: np.ndarray) -> np.ndarray:
     """Return a contiguous copy that begins where a line of cache does: 64 bytes."""
-    room = np.empty(values.nbytes + 64, dtype=np.uint8)
-    start = -room.ctypes.data % 64
-    copy = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    copy = aligned_zeros(values.shape, values.dtype)
     copy[...] = values
     return copy
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Return zeros that begin where a line of cache does."""
+    kind = np.dtype(dtype)
+    n_bytes = math.prod(shape) * kind.itemsize
+    room = np.zeros(n_bytes + 64, dtype=np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + n_bytes].view(kind).reshape(shape)
 
 
 def as_kind(values: np.ndarray, dtype: Any) -> np.ndarray:

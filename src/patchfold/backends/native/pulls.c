@@ -28,12 +28,12 @@ typedef struct {
 } Rows;
 
 /* Write the row of a graph from place `to`; returns the place behind it. */
-static Py_ssize_t write_row(const Rows *graph, Py_ssize_t i, int32_t *ends, float *weights,
-                            Py_ssize_t to)
+static Py_ssize_t write_row(const Rows *graph, Py_ssize_t i, float sign, int32_t *ends,
+                            float *weights, Py_ssize_t to)
 {
     for (int32_t e = graph->pointer[i]; e < graph->pointer[i + 1]; e++, to++) {
         ends[to] = graph->column[e];
-        weights[to] = (float)graph->values[e];
+        weights[to] = sign * (float)graph->values[e];
     }
     return to;
 }
@@ -58,19 +58,20 @@ static Outcome fill_all_eights(Call *call)
         if (near.pointer[i + 1] - near.pointer[i] + (Py_ssize_t)middle.pointer[i + 1] -
                 middle.pointer[i] > room)
             return refuse(call, BAD_VALUE, "starts has no room for all edges of a row");
-        to = write_row(&near, i, ends, at[8], to);
-        to = write_row(&middle, i, ends, at[9], to);
+        to = write_row(&near, i, 1, ends, at[8], to);
+        to = write_row(&middle, i, -1, ends, at[8], to);
         for (; to < stop; to++)
             ends[to] = (int32_t)i;
     }
     return DONE;
 }
 
-/* What is written to near_weights and middle_weights was 0. */
+/* Weights of the second graph are written with a minus. What is written to signed was 0.
+ */
 const Loop fill_eights = {
     "fill_eights",
     "pointer:i(n+1) column:i(e) near:d(e) middle_pointer:i(n+1) middle_column:i(f) "
-    "middle:d(f) starts:i(n+1) ends:I(g,8) near_weights:F(g,8) middle_weights:F(g,8)",
+    "middle:d(f) starts:i(n+1) ends:I(g,8) signed:F(g,8)",
     fill_all_eights,
 };
 

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from .loops import aligned, check_places, loops, parts_of
+from .loops import aligned_zeros, check_places, loops, parts_of
 
 EIGHT = 8
 """Edges of a group."""
+
+AT_ONCE = 4096
+"""Groups that are weighed while they stay in cache."""
 
 
 @dataclass(frozen=True)
@@ -30,22 +33,25 @@ class Eights:
         At which group the edges of each sample begin.
     ends : int32 array (g, 8)
         The other ends of edges.
-    near, middle : float32 arrays (g, 8)
-        Weights in the two graphs.
+    signed : float32 array (g, 8)
+        Weights in the first graph, and in the second one with a minus.
     weights : float32 array (g, 8)
         What `weigh` made of them.
     """
 
     starts: np.ndarray
     ends: np.ndarray
-    near: np.ndarray
-    middle: np.ndarray
+    signed: np.ndarray
     weights: np.ndarray
 
     def weigh(self, of_near: float, of_middle: float) -> None:
-        """Let edges weigh a P + b M."""
-        np.multiply(self.near, np.float32(of_near), out=self.weights)
-        np.add(self.weights, np.float32(of_middle) * self.middle, out=self.weights)
+        """Let edges weigh a P + b M, with a and b above 0."""
+        near, middle = np.float32(of_near), np.float32(-of_middle)
+        for start in range(0, self.signed.shape[0], AT_ONCE):
+            some = self.signed[start : start + AT_ONCE]
+            weights = self.weights[start : start + AT_ONCE]
+            np.multiply(some, near, out=weights)
+            np.maximum(weights, some * middle, out=weights)  # a negative one loses
 
     @property
     def row(self) -> np.ndarray:
@@ -61,20 +67,20 @@ def in_eights(near: sp.csr_array, middle: sp.csr_array) -> Eights:
         raise MemoryError(f"{counts.sum()} edges are too many: lower n_neighbors.")
     starts = starts.astype(np.int32)
     shape = int(starts[-1]), EIGHT
-    ends, *weights = (aligned(np.zeros(shape, k)) for k in ("i4", "f4", "f4", "f4"))
+    ends, *weights = (aligned_zeros(shape, kind) for kind in ("i4", "f4", "f4"))
     found = Eights(starts, ends, *weights)
     if loops() is not None:
         graphs = *parts_of(near), *parts_of(middle)
-        loops().fill_eights(*graphs, starts, ends, found.near, found.middle)
+        loops().fill_eights(*graphs, starts, ends, found.signed)
         return found
     ends[...] = found.row[:, None]
     first = EIGHT * starts[:-1].astype(np.int64)
-    for graph, values in ((near, found.near), (middle, found.middle)):
+    for graph, sign in ((near, 1), (middle, -1)):
         check_places(near.shape[0], graph.indices)
         counts = np.diff(graph.indptr)
         place = np.repeat(first - graph.indptr[:-1], counts) + np.arange(graph.nnz)
         ends.reshape(-1)[place] = graph.indices
-        values.reshape(-1)[place] = graph.data
+        found.signed.reshape(-1)[place] = sign * graph.data
         first = first + counts
     return found
 

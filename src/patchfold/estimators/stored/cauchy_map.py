@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...backends.backend import NUMPY
 from ...neighbors.choice import resolve_n_neighbors
 from ...solvers.field.descent import Recipe
 from ...solvers.field.placing import Map
@@ -77,12 +78,16 @@ class StoredMap(StoredModel):
     )
 
     def _training_samples(self) -> Any:
-        return self._train_X
+        if is_precomputed(self):
+            return self._train_X
+        return NUMPY.bring(self._train_X)[np.argsort(NUMPY.bring(self._order))]
 
     def _packed(self, state: dict[str, Any]) -> dict[str, Any]:
         state = {**state, "init": "pca"}  # where a fit began does not matter any more
         if is_precomputed(self):  # no new sample is placed by the matrix
             state.pop("_train_X", None)
+        elif "_order" in state:
+            state["_train_X"] = self._training_samples()
         return super()._packed(state)
 
     def _make_again(self, sizes: Sizes) -> None:

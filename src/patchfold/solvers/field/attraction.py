@@ -7,7 +7,6 @@ mid-near pairs, as in PaCMAP, hold the picture together at large.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ...backends.backend import on_any_device
 from ...backends.native.field import calibrate
 from ...backends.native.graph import add_mirrored
 from ...backends.native.neighbors import squared_distances
+from ...backends.native.pulls import Eights, in_eights
 from ...backends.threads import map_blocks
 
 EVEN, LESS_EVEN = 0.75, 0.25
@@ -34,20 +34,6 @@ SEED = 42
 
 ROWS = 4096
 """Rows that are calibrated in one go."""
-
-
-@dataclass(frozen=True)
-class Attraction:
-    """Weights of near and of mid-near pairs.
-
-    Attributes
-    ----------
-    near, middle : sparse arrays (n, n)
-        P and M, symmetric; the sum of each is 1.
-    """
-
-    near: Any
-    middle: Any
 
 
 def calibrated(
@@ -117,7 +103,8 @@ def weighted_pairs(
     """Return symmetric weights, a part `even` of them shared alike by neighbours."""
     known = np.isfinite(lengths)
     counts = known.sum(axis=1)
-    weights = (1 - even) * calibrated(lengths, perplexity, n_jobs)
+    weights = calibrated(lengths, perplexity, n_jobs)
+    weights *= 1 - even
     weights += even / np.maximum(counts, 1)[:, None]
     return symmetric_sum(rows_matrix(weights, indices, known))
 
@@ -179,46 +166,48 @@ def _choose_pairs(
     squared_gaps: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> sp.csr_array | None:
     """Keep, of every row of samples that were drawn, the second nearest."""
-    per_sample, found = draws.per_sample, []
+    per_sample = draws.per_sample
     if per_sample == 0:
         return None
+    column = np.empty((n, per_sample), np.int32)
     for start in range(0, n, ROWS):
         rows = np.arange(start, min(start + ROWS, n))
         drawn = draws.take(rows.size)
         row = np.repeat(rows, per_sample * DRAWN)
         gaps = squared_gaps(row, drawn.ravel()).reshape(drawn.shape)
-        second = np.argsort(gaps, axis=1, kind="stable")[:, 1]
-        found.append(np.take_along_axis(drawn, second[:, None], axis=1)[:, 0])
-    row, column = np.repeat(np.arange(n), per_sample), np.concatenate(found)
-    other = row != column
+        second = np.argsort(gaps, axis=1, kind="stable")[:, 1:2]
+        column[rows] = np.take_along_axis(drawn, second, axis=1).reshape(-1, per_sample)
+    other = column != np.arange(n)[:, None]
     if not other.any():
         return None
-    row, column = row[other], column[other]
-    ends = row.astype(np.int32), column.astype(np.int32)
-    return symmetric_sum(sp.csr_array((np.ones(row.size), ends), shape=(n, n)))
+    return symmetric_sum(rows_matrix(np.ones(column.shape), column, other))
 
 
 def rows_matrix(
     values: np.ndarray, indices: np.ndarray, known: np.ndarray
 ) -> sp.csr_array:
     """Return a matrix (n, n) with the known values (n, K) of each row in columns."""
-    n = indices.shape[0]
+    n, is_full = indices.shape[0], bool(known.all())
     pointer = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
     kind = np.int32 if pointer[-1] < 2**30 else np.int64  # twice as many when mirrored
-    parts = values[known], indices[known].astype(kind), pointer.astype(kind)
+    values, indices = (
+        part.ravel() if is_full else part[known] for part in (values, indices)
+    )
+    parts = values, indices.astype(kind, copy=False), pointer.astype(kind)
     return sp.csr_array(parts, shape=(n, n))
 
 
 def symmetric_sum(pairs: sp.csr_array) -> sp.csr_array:
     """Return (A + Aᵀ) / sum."""
-    both, _ = add_mirrored(pairs)
+    both = add_mirrored(pairs)
     both.data /= both.data.sum() or 1.0
     return both
 
 
-def unite(near: Any, middle: Any | None) -> Attraction:
-    """Put near and mid-near pairs together.
+@on_any_device
+def unite(near: sp.csr_array, middle: sp.csr_array | None) -> Eights:
+    """Put near and mid-near pairs together, as steps read them.
 
     Without mid-near pairs the near ones have their share too.
     """
-    return Attraction(near, near if middle is None else middle)
+    return in_eights(near, near if middle is None else middle)

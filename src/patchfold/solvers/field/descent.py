@@ -12,9 +12,8 @@ from functools import partial
 import numpy as np
 
 from ...backends.backend import on_any_device
-from ...backends.native.pulls import Eights, Step, in_eights, move_samples, stretch
+from ...backends.native.pulls import Eights, Step, move_samples, stretch
 from ...backends.threads import tell_part
-from .attraction import Attraction
 from .parts import Crew, cut
 from .repulsion import Repulsion
 from .start import SIZE
@@ -168,7 +167,7 @@ class _State:
 
 
 def descend(
-    attraction: Attraction,
+    attraction: Eights,
     start: np.ndarray,
     recipe: Recipe,
     n_jobs: int | None = None,
@@ -177,8 +176,8 @@ def descend(
 
     Parameters
     ----------
-    attraction : Attraction
-        Weights of pairs.
+    attraction : Eights
+        Weights of pairs, as `unite` returns them.
     start : float32 array (n, 2)
         Coordinates to begin with.
     recipe : Recipe
@@ -196,14 +195,13 @@ def descend(
 
 @on_any_device
 def take_steps(
-    attraction: Attraction, start: np.ndarray, recipe: Recipe, n_jobs: int | None
+    attraction: Eights, start: np.ndarray, recipe: Recipe, n_jobs: int | None
 ) -> tuple[np.ndarray, float, int, bool, np.ndarray]:
     """Return what `Descent` has, in this order."""
     n = start.shape[0]
     with Crew(n_jobs, n) as crew:
         repulsion = Repulsion(n, recipe.alpha, crew)
-        edges = in_eights(attraction.near, attraction.middle)
-        return _run(edges, _State(start), recipe, repulsion, crew)
+        return _run(attraction, _State(start), recipe, repulsion, crew)
 
 
 def _run(

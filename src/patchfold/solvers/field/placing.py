@@ -94,11 +94,7 @@ def quantile_of_last(lengths: np.ndarray, part: float) -> float:
 
 @on_any_device
 def recognise(
-    keys: np.ndarray,
-    Y: np.ndarray,
-    X: np.ndarray,
-    training: np.ndarray,
-    order: np.ndarray,
+    keys: np.ndarray, Y: np.ndarray, training: np.ndarray, X: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Say which samples (q, m) are training samples, and return where these are.
 
@@ -108,12 +104,10 @@ def recognise(
         `hash_rows` of the training samples.
     Y : array (n, 2)
         Their coordinates.
+    training : array (n, m)
+        The training samples.
     X : array (q, m)
         Samples.
-    training : array (n, m)
-        Training samples, in the order of the input.
-    order : int array (n,)
-        Which of them each key is of.
 
     Returns
     -------
@@ -132,7 +126,7 @@ def recognise(
     )
     at = np.minimum(np.searchsorted(unique, wanted), unique.size - 1)
     found = np.flatnonzero(unique[at] == wanted)
-    twins = training[order[some[first[at[found]]]]]
+    twins = training[some[first[at[found]]]]
     found = found[_are_equal(twins, X[found])]  # else another sample has the hash
     is_known[found] = True
     for axis, values in enumerate(Y[some].T):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ...backends.arrays import in_32_bits
 from ...backends.backend import on_any_device
 from ...backends.native.graph import add_mirrored
 from ...dissimilarity.table import compare_pairs, describe_patches, get_dissimilarity
@@ -153,6 +154,7 @@ def open_samples(
         metric = None
     along = curve_order(scores) if order is None else np.argsort(by_hash)[order]
     order, scores, X = by_hash[along], scores[along], X[along]
+    del rows, principal  # samples in another order, while neighbours are searched
     k, algorithm = settings.n_neighbors, settings.neighbors_algorithm
     search: Any = open_search(algorithm, X, k, None, n_jobs, metric)
     near = search.of_training(X, n_jobs)
@@ -169,7 +171,8 @@ def open_samples(
     else:
         gaps = partial(search.between, n_jobs=n_jobs)
         middle = middle_pairs(X.shape[0], gaps)
-    setting = Setting(order, scores, Links(near.indices, lengths), middle)
+    links = Links(in_32_bits(near.indices), lengths)
+    setting = Setting(order, scores, links, middle)
     source = SampleSource(X, center, axes, search, described, settings, space)
     return source, setting
 
@@ -340,9 +343,12 @@ def graph_of(setting: Setting) -> sp.csr_array:
 
     Of an edge that both ends list it is the mean of their lengths.
     """
-    place = np.argsort(setting.order)
-    indices = setting.order[setting.links.indices[place]]
-    lengths = setting.links.lengths[place]
-    graph, counts = add_mirrored(rows_matrix(lengths, indices, np.isfinite(lengths)))
-    graph.data /= counts
-    return graph
+    order, links = setting.order, setting.links
+    place = np.argsort(order)
+    indices = np.empty(links.indices.shape, np.int32)
+    for start in range(0, place.size, PROJECTED):
+        some = place[start : start + PROJECTED]
+        indices[start : start + PROJECTED] = order[links.indices[some]]
+    lengths = links.lengths[place]
+    nearest = rows_matrix(lengths, indices, np.isfinite(lengths))
+    return add_mirrored(nearest, mean=True)

@@ -7,6 +7,7 @@ fixed order.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from ...arrays import Array
@@ -15,6 +16,25 @@ from ..transfer import csr_tensor
 
 ROUNDS, LOOK = 60, 4
 """Rounds of Newton's method at most, and those between two looks at the errors."""
+
+
+@dataclass(frozen=True)
+class Attraction:
+    """Weights of near and of mid-near pairs.
+
+    Attributes
+    ----------
+    near, middle : CSR tensors (n, n)
+        P and M, symmetric; the sum of each is 1.
+    """
+
+    near: Array
+    middle: Array
+
+
+def unite(near: Array, middle: Array | None) -> Attraction:
+    """Put near and mid-near pairs together; without these, near ones twice."""
+    return Attraction(near, near if middle is None else middle)
 
 
 def calibrated(lengths: Array, perplexity: float) -> Array:
