@@ -279,6 +279,17 @@ class TestStart:
         with pytest.raises(ValueError, match="init is a map with n_components=1"):
             pf.CauchyMap(init=line).fit(wine[0])
 
+    def test_a_map_of_other_columns_or_of_another_matrix(self, wine):
+        X, _ = wine
+        narrow = pf.CauchyMap().fit(X[:, :5])
+        words = r"^init is a map in which X cannot be placed: X has 13 .* as init\.$"
+        with pytest.raises(ValueError, match=words):
+            pf.CauchyMap(init=narrow).fit(X)
+        D = cdist(X, X)
+        small = pf.CauchyMap(dissimilarity="precomputed").fit(D[:99, :99])
+        with pytest.raises(ValueError, match="pass coordinates of all samples as init"):
+            clone(small).set_params(init=small).fit(D)
+
 
 class TestNewSamples:
     def test_repeated_training_samples_return_to_their_mean(self, wine):

@@ -33,7 +33,7 @@ from .base import EmbeddingMixin, check_placed
 from .foreign import names_others
 from .map_input import check_map_parameters, dense_for_labels, settings_of_map
 from .map_labels import add_labels, read_labels
-from .map_start import begin, check_init, warn_of_the_limit, where_drawn
+from .map_start import begin, read_init, warn_of_the_limit, where_drawn
 from .parameters import (
     COMMON_RULES,
     METRIC_RULES,
@@ -273,8 +273,8 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
         """Draw the map of the samples, `given` as they were; return coordinates."""
         n = self._train_X.shape[0]
         self.n_neighbors_ = resolve_n_neighbors(self.n_neighbors, n)
-        init = check_init(self.init, n, self.n_components)
         begin_stage("neighbours", STAGES)
+        places, first = read_init(self.init, given, n, self.n_components)
         setting = self._open(y)
         begin_stage("edges", STAGES)
         links = setting.links
@@ -282,7 +282,7 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
         attraction = unite(near_pairs(*weighed), setting.middle)
         setting = replace(setting, middle=None)  # not needed again, and large
         begin_stage("coordinates", STAGES)
-        start, first = begin(init, given, setting, self.n_components)
+        start = begin(places, first, setting, self.n_components)
         limits = self.max_iter, self.tol, first, self.n_components == 1
         recipe = Recipe(self.separation, *limits)
         found = descend(attraction, start, recipe, self.n_jobs)

@@ -36,10 +36,23 @@ def warn_of_the_limit(max_iter: int) -> None:
     )
 
 
-def check_init(init: Any, n_samples: int, n_components: int) -> Any:
-    """Return the coordinates or the fitted map that `init` is; None for "pca"."""
+def read_init(
+    init: Any, X: Any, n_samples: int, n_components: int
+) -> tuple[np.ndarray | None, int]:
+    """Return coordinates to start from, None for "pca", and the first step's number.
+
+    Parameters
+    ----------
+    init : {"pca"}, array (n, n_components) or fitted CauchyMap
+        As in `CauchyMap`. The samples are placed in a map, and its early steps are left
+        out.
+    X : array-like or data frame (n, m)
+        Samples as they were given, in the order of the input.
+    n_samples, n_components : int
+        Shape of the coordinates.
+    """
     if isinstance(init, str) and init == "pca":
-        return None
+        return None, 0
     if _is_map(init):
         check_is_fitted(init, msg="init is a CauchyMap that is not fitted: fit it.")
         if init.n_components != n_components:
@@ -47,7 +60,7 @@ def check_init(init: Any, n_samples: int, n_components: int) -> Any:
                 f"init is a map with n_components={init.n_components}, and this one "
                 f"has n_components={n_components}: make them equal."
             )
-        return init
+        return _places_in(init, X), SETTLED
     if hasattr(init, "fit"):
         raise ValueError(
             f"init is a {type(init).__name__}, and only a CauchyMap places samples for "
@@ -59,36 +72,45 @@ def check_init(init: Any, n_samples: int, n_components: int) -> Any:
             f"init must have shape ({n_samples}, {n_components}), a row for each "
             f"sample. Got {given.shape} instead."
         )
-    return given
+    return given, 0
+
+
+def _places_in(chart: Any, X: Any) -> np.ndarray:
+    """Return the places of samples in a fitted map, which may have other samples."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FarSampleWarning)
+            return np.asarray(chart.transform(NUMPY.bring(X)))
+    except ValueError as error:
+        raise ValueError(
+            f"init is a map in which X cannot be placed: {error} Fit it on the same "
+            "columns, or pass coordinates of all samples as init."
+        ) from error
 
 
 def begin(
-    init: Any, X: Any, setting: Setting, n_components: int
-) -> tuple[np.ndarray, int]:
-    """Return where our samples start (n, 2), and the number of their first step.
+    given: np.ndarray | None, first: int, setting: Setting, n_components: int
+) -> np.ndarray:
+    """Return where our samples start (n, 2).
 
     Parameters
     ----------
-    init : None, array (n, n_components) or fitted CauchyMap
-        What `check_init` returned.
-    X : array-like or data frame (n, m)
-        Samples as they were given, in the order of the input.
+    given, first : array (n, n_components) or None, int
+        What `read_init` returned. Places in a map are kept, of other coordinates only
+        the shape matters.
     setting : Setting
         Our order, and the scores of the samples.
     n_components : int
         Coordinates of the map.
     """
-    if _is_map(init):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FarSampleWarning)
-            places = np.asarray(init.transform(NUMPY.bring(X)))
-        start = np.zeros((places.shape[0], 2), np.float32)
-        start[:, :n_components] = places[setting.order]
-        return start, SETTLED
-    if init is None:
-        return make_start(setting.scores, n_components), 0
-    given = backend_for(setting.order).bring(init)[setting.order]
-    return make_start(given, n_components), 0
+    if given is None:
+        return make_start(setting.scores, n_components)
+    ours = backend_for(setting.order).bring(given)[setting.order]
+    if first == 0:
+        return make_start(ours, n_components)
+    start = np.zeros((ours.shape[0], 2), np.float32)
+    start[:, :n_components] = ours
+    return start
 
 
 def where_drawn(model: Any, X: Any, y: Any) -> Backend:
