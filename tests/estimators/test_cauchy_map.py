@@ -282,7 +282,7 @@ class TestStart:
     def test_a_map_of_other_columns_or_of_another_matrix(self, wine):
         X, _ = wine
         narrow = pf.CauchyMap().fit(X[:, :5])
-        words = r"^init is a map in which X cannot be placed: X has 13 .* as init\.$"
+        words = "^init is a map in which X cannot be placed; .* as init: X has 13 "
         with pytest.raises(ValueError, match=words):
             pf.CauchyMap(init=narrow).fit(X)
         D = cdist(X, X)
@@ -318,6 +318,10 @@ class TestNewSamples:
         rim = np.linalg.norm(model.embedding_, axis=1).max()
         np.testing.assert_allclose(np.linalg.norm(placed[2:], axis=1), rim + 1)
         np.testing.assert_array_equal(placed[:2], model.transform(queries[:2]))
+        with pytest.warns(FarSampleWarning, match="^new sample 1 is far .* its units"):
+            model.transform(queries[1:3])
+        with pytest.warns(FarSampleWarning, match=r"^8 .* \(0, 1, 2, 3, 4, \.\.\.\)"):
+            model.transform(X[:8] + 1e3)
 
     def test_each_on_its_own(self, digits):
         X, _ = digits

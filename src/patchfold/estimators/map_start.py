@@ -83,8 +83,8 @@ def _places_in(chart: Any, X: Any) -> np.ndarray:
             return np.asarray(chart.transform(NUMPY.bring(X)))
     except ValueError as error:
         raise ValueError(
-            f"init is a map in which X cannot be placed: {error} Fit it on the same "
-            "columns, or pass coordinates of all samples as init."
+            "init is a map in which X cannot be placed; fit it on the same columns, or "
+            f"pass coordinates of all samples as init: {error}"
         ) from error
 
 

@@ -223,7 +223,13 @@ def is_far(chart: Map, links: Links) -> np.ndarray:
 
 def warn_of_far(samples: np.ndarray) -> None:
     """Warn of new samples that are far, by their numbers."""
-    if samples.size:
+    if samples.size == 1:
+        warn(
+            f"new sample {samples[0]} is far from all training samples and was put at "
+            "the rim of the map. Check its units.",
+            FarSampleWarning,
+        )
+    elif samples.size:
         shown = ", ".join(map(str, samples[:5])) + (", ..." if samples.size > 5 else "")
         warn(
             f"{samples.size} new samples ({shown}) are far from all training samples "
