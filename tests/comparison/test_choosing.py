@@ -127,11 +127,20 @@ class TestTargets:
     def test_groups_are_those_of_hdbscan_the_largest_first(self):
         rng = np.random.default_rng(0)
         X = np.vstack([rng.normal(size=(30, 3)), rng.normal(20, 1, size=(60, 3))])
-        codes, found = find_groups(X)
+        codes, found = find_groups(X, [])
         assert found[:2] == ["group 1", "group 2"]
         assert (codes[30:] == 0).mean() > 0.8
         shown = pf.compare(pd.DataFrame(X), methods=["pca"], groups=True).to_html()
         assert "no target" in shown
+
+    def test_without_groups_that_is_said_and_a_column_gives_the_colours(self):
+        from patchfold.comparison.page.data import page_data
+
+        X = np.random.default_rng(0).normal(size=(60, 8))
+        found = pf.compare(pd.DataFrame(X), methods=["pca"], groups=True)
+        assert any("found no groups" in remark for remark in found.remarks)
+        names = [column["name"] for column in json.loads(page_data(found))["columns"]]
+        assert names[0] == "0"
 
     def test_rows_of_no_group_and_missing_cells_are_grey(self):
         from patchfold.comparison.page.data import page_data

@@ -45,7 +45,7 @@ def test_a_comparison_is_a_frame_that_is_small(shown):
     page = shown[0]["text/html"]
     assert page.startswith("<iframe data-patchfold srcdoc=")
     assert len(page) < 200_000
-    assert "held-out rows rightly" in shown[1]["text/plain"]
+    assert "held-out rows correctly" in shown[1]["text/plain"]
 
 
 def test_estimators_and_explanations_are_readable(shown):

@@ -264,7 +264,7 @@ class TestPage:
             "patchfold compare &#x27;my file.csv&#x27;",
             f"scikit-learn {found.versions['scikit-learn']}",
             ", ".join(f"{name} {state}" for name, state in describe_speed().items()),
-            "labels permuted",
+            "labels shuffled",
             "Held-out accuracy against K",
         ):
             assert words in page
@@ -393,7 +393,7 @@ class TestFigure:
         assert sorted(far) == [3, 60]
         assert placed[3][0] == 0
         assert placed[60][1] == 9999
-        assert "2 far away, open at the edge" in away.to_html()
+        assert "2 far away: open marks at the edge" in away.to_html()
 
     def test_56_classes_look_different(self, found):
         names = [str(k) for k in range(56)]

@@ -100,7 +100,7 @@ class TestVerdict:
         )
         assert "91.6% of the held-out rows" in first
         assert "(± 1.0 points)" in first
-        assert second.startswith("They are ahead of Behind (by 0.212)")
+        assert second.startswith("They are ahead of Behind (by 21.2 points)")
         assert "paired over 5 folds" in second
         assert str(comparison) == f"{first} {second}"
 
@@ -127,7 +127,7 @@ class TestVerdict:
         ]
         reasons = dict(map(reversed, replace(comparison, results=poor).verdict.reasons))
         (text,) = [t for t, level in reasons.items() if "guess" in t]
-        assert text.startswith("Not surely better than a guess")
+        assert text.startswith("It is not surely better than a guess (91.0%)")
         assert reasons[text] == "careful"
 
     def test_labels_that_leak_are_said(self, comparison):
@@ -135,6 +135,15 @@ class TestVerdict:
         leaking = replace(comparison, results=[*comparison.results, control])
         texts = [text for _, text in leaking.verdict.reasons]
         assert any("more than a guess: labels leak" in text for text in texts)
+
+    def test_classes_that_are_mostly_lost_are_counted(self, comparison):
+        first = replace(comparison.results[0], recalls=(0.2, 0.4), balanced=0.3)
+        lost = replace(comparison, results=[first, *comparison.results[1:]])
+        assert (
+            "careful",
+            "Its weakest class is “a”: 20% of its 3 rows are found. In 2 of the 2 "
+            "classes less than half of the rows are found.",
+        ) in lost.verdict.reasons
 
     def test_a_score_that_depends_on_the_neighbours_is_said(self, comparison):
         first = replace(comparison.results[0], curve=Curve([5, 40], [0.6, 0.9], [0, 0]))

@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
+EARLY = 0.1
+"""Before this part is done, the pace does not yet tell the time left."""
+
 
 class ProgressLines:
     r"""Writes how much is done, and the time left, every few seconds.
@@ -25,13 +28,14 @@ class ProgressLines:
     Examples
     --------
     >>> import io
-    >>> times = iter([0.0, 6.0, 7.0])
+    >>> times = iter([0.0, 6.0, 7.0, 12.0])
     >>> out = io.StringIO()
     >>> lines = ProgressLines("comparing", clock=lambda: next(times), stream=out)
-    >>> lines(0, 8), lines(2, 8), lines(3, 8)
-    (None, None, None)
-    >>> out.getvalue()
-    'comparing: 25 %, 6 s so far, about 18 s left\n'
+    >>> lines(0, 80), lines(4, 80), lines(10, 80), lines(20, 80)
+    (None, None, None, None)
+    >>> print(out.getvalue(), end="")
+    comparing: 5 %, 6 s so far
+    comparing: 25 %, 12 s so far, about 36 s left
     """
 
     def __init__(
@@ -61,9 +65,7 @@ class ProgressLines:
             return
         self._last = now
         gone = now - self._start
-        left = gone * (total - done) / done
-        line = (
-            f"{self._what}: {done / total:.0%}".replace("%", " %")
-            + f", {gone:.0f} s so far, about {left:.0f} s left"
-        )
+        line = f"{self._what}: {100 * done / total:.0f} %, {gone:.0f} s so far"
+        if done >= EARLY * total:
+            line += f", about {gone * (total - done) / done:.0f} s left"
         print(line, file=self._stream or sys.stderr, flush=True)

@@ -21,7 +21,9 @@ Input = Annotated[
         "or a dataset's name",
     ),
 ]
-Target = Annotated[str, typer.Option(help="the column of the classes")]
+Target = Annotated[
+    str, typer.Option(help="the column of the classes, or of numbers to predict")
+]
 Drop = Annotated[str, typer.Option(help="columns to leave out, with commas")]
 Id = Annotated[str, typer.Option(help="the column that names the samples")]
 Categories = Annotated[

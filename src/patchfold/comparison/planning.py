@@ -111,7 +111,7 @@ def plan_control(method: Method, problem: Problem) -> Plan:
     control = replace(
         method,
         name=f"{method.name}-permuted",
-        title=f"{method.title}, labels permuted",
+        title=f"{method.title}, labels shuffled",
         remark="control: what is left when the labels mean nothing",
         twin="",
     )

@@ -67,13 +67,22 @@ def count_folds(
     return max(2, min(wanted, int(counts.max())))
 
 
-def find_groups(X: np.ndarray) -> tuple[np.ndarray, list[str]]:
+def find_groups(
+    X: np.ndarray, remarks: list[str]
+) -> tuple[np.ndarray | None, list[str]]:
     """Find groups of rows by HDBSCAN, in the encoded columns.
+
+    Parameters
+    ----------
+    X : array (n, m)
+        The encoded columns.
+    remarks : list of str
+        If there are no groups, this is said here.
 
     Returns
     -------
-    codes : array of int (n,)
-        Group of every row, as a position in the names.
+    codes : array of int (n,) or None
+        Group of every row, as a position in the names; None if there are no groups.
     names : list of str
         "group 1" is the largest; "no group" comes last, where there are such rows.
     """
@@ -81,7 +90,13 @@ def find_groups(X: np.ndarray) -> tuple[np.ndarray, list[str]]:
 
     least = max(5, len(X) // 100)
     found = HDBSCAN(min_cluster_size=least, copy=True).fit_predict(X)
-    sizes = np.bincount(found[found >= 0], minlength=0)
+    if found.max() < 0:
+        remarks.append(
+            "HDBSCAN found no groups in the columns: no part of the rows is clearly "
+            "denser than the rest. Colour the pictures by a column instead."
+        )
+        return None, []
+    sizes = np.bincount(found[found >= 0])
     order = np.argsort(-sizes, kind="stable")[: MAX_CLASSES - 1]
     codes = np.full(len(X), len(order))
     for place, group in enumerate(order):

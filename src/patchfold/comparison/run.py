@@ -142,7 +142,7 @@ def compare(
     chosen = _runnable(chosen, problem.task, remarks)
     if len(frame) < SMALL_TABLE:
         remarks.append(f"{len(frame)} rows are few: another sample may order anew.")
-    found, group_names = find_groups(problem.X) if groups else (None, [])
+    found, group_names = find_groups(problem.X, remarks) if groups else (None, [])
     return Comparison(
         name=source.name,
         results=_run(chosen, problem, n_classes, n_jobs, progress),

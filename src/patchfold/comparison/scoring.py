@@ -95,7 +95,7 @@ class Result:
     balanced, macro_f1 : float
         Balanced accuracy and macro F1 of all held-out samples.
     recalls : tuple of float
-        Share of each class that is classified rightly when held out.
+        Share of each class that is classified correctly when held out.
     mistaken : tuple of (int, int)
         For each class the one that is most often said instead, and how often.
     folds : tuple of float

@@ -67,7 +67,7 @@ def judge(findings: Findings) -> Verdict:
     n_tied = scored.index(behind[0]) if behind else len(scored)
     tied = scored[:n_tied]
     unsure = [r for r in scored[n_tied:] if r not in behind]
-    sure = _say_sure(tied, behind, unsure)
+    sure = _say_sure(findings, tied, behind, unsure)
     sentences = (_say_best(findings, tied, len(scored)), sure)
     if findings.task == "none":
         sentences = (sentences[0], f"{sentences[1]} {_say_order(best, scored)}")
@@ -89,7 +89,7 @@ def _p_values(scored: list[Result]) -> dict[str, float]:
 def _say_best(findings: Findings, tied: list[Result], n_scored: int) -> str:
     best = tied[0]
     what = {
-        "classes": f"classifies {_part(best.primary)} of the held-out rows rightly",
+        "classes": f"classifies {_part(best.primary)} of the held-out rows correctly",
         "numbers": f"predicts held-out rows with R² = {best.primary:.2f}",
         "none": f"keeps neighbours best, with trustworthiness {best.primary:.3f}",
     }[findings.task]
@@ -110,7 +110,12 @@ def _say_best(findings: Findings, tied: list[Result], n_scored: int) -> str:
     )
 
 
-def _say_sure(tied: list[Result], behind: list[Result], unsure: list[Result]) -> str:
+def _say_sure(
+    findings: Findings,
+    tied: list[Result],
+    behind: list[Result],
+    unsure: list[Result],
+) -> str:
     n_folds = len(tied[0].folds)
     how = f"paired over {n_folds} folds, corrected t-test with Holm's rule"
     if not behind:
@@ -118,9 +123,9 @@ def _say_sure(tied: list[Result], behind: list[Result], unsure: list[Result]) ->
     nearest = behind[0]
     others = len(behind) - 1
     more = f" and {others} more" if others else ""
-    gap = tied[0].primary - nearest.primary
+    gap = _gap(findings, tied[0].primary - nearest.primary)
     who = "It is" if len(tied) == 1 else "They are"
-    said = f"{who} ahead of {nearest.title} (by {gap:.3f}){more} ({how}, 5%)."
+    said = f"{who} ahead of {nearest.title} (by {gap}){more} ({how}, 5%)."
     if unsure:
         vary = "scores" if len(unsure) == 1 else "score"
         vary += " lower too, but too unevenly over the folds to be sure."
@@ -149,40 +154,40 @@ def _weigh_references(findings: Findings, best: Result) -> list[tuple[str, str]]
     said = []
     guess, features = by_name.get("guess"), by_name.get("features")
     if guess is not None and np.isfinite(guess.primary):
+        shown = _shown(findings, guess)
         if _beats(best, guess):
-            word = (
-                "It is far better" if best.primary - guess.primary > 0.2 else "Better"
-            )
-            said.append(("good", f"{word} than a guess ({_shown(guess)})."))
+            far = "far " if best.primary - guess.primary > 0.2 else ""
+            said.append(("good", f"It is {far}better than a guess ({shown})."))
         else:
             said.append(
                 (
                     "careful",
-                    f"Not surely better than a guess ({_shown(guess)}): do not read "
-                    "the target into any of the pictures.",
+                    f"It is not surely better than a guess ({shown}): do not read the "
+                    "target into any of the pictures.",
                 )
             )
     if features is not None and np.isfinite(features.held_out):
         lost = features.held_out - best.primary
+        text = f"All features, without a picture, reach {_shown(findings, features)}"
         if lost > GAP:
             said.append(
                 (
                     "careful",
-                    f"All features reach {_shown(features)}: two dimensions lose "
-                    f"{lost:.3f}. Predict from the table, not from the picture.",
+                    f"{text}: two dimensions lose {_gap(findings, lost)}. Predict from "
+                    "the table, not from the picture.",
                 )
             )
         else:
             end = "little is lost" if lost > -GAP else "the picture does better"
-            said.append(("good", f"All features reach {_shown(features)}: {end}."))
+            said.append(("good", f"{text}: {end}."))
     control = by_name.get(f"{best.name}-permuted")
     if control is not None and guess is not None and np.isfinite(control.held_out):
         leaks = control.held_out - guess.primary > 0.1
-        text = f"With shuffled labels {best.title} reaches {_shown(control)}"
+        text = f"With shuffled labels {best.title} reaches {_shown(findings, control)}"
         if leaks:
             said.append(("careful", f"{text}, more than a guess: labels leak."))
         else:
-            said.append(("good", f"{text}, as a guess does: no label leaks."))
+            said.append(("good", f"{text}, about as a guess does: labels do not leak."))
     return said
 
 
@@ -211,14 +216,15 @@ def _weigh_method(findings: Findings, best: Result) -> list[tuple[str, str]]:
         )
     if best.recalls:
         said.append(_weigh_classes(findings, best))
-    if findings.task != "none" and np.isfinite(best.trustworthiness):
+    if np.isfinite(best.trustworthiness):
         trust = f"trustworthiness {best.trustworthiness:.2f}"
         if best.trustworthiness >= 0.9:
             text = f"Near in its picture is mostly near in the table ({trust})."
             said.append(("good", text))
         else:
             text = f"Near in its picture is often not near in the table ({trust})."
-            said.append(("careful", f"{text} Read classes, not single neighbours."))
+            groups = "groups" if findings.task == "none" else "classes"
+            said.append(("careful", f"{text} Read {groups}, not single neighbours."))
     if best.hides:
         said.append(("careful", f"Its picture {best.hides}."))
     return said
@@ -238,6 +244,12 @@ def _weigh_classes(findings: Findings, best: Result) -> tuple[str, str]:
     if best.mistaken and best.mistaken[weakest][1]:
         other, count = best.mistaken[weakest]
         text += f" {count:,} are taken for “{findings.class_names[other]}”."
+    n_lost = int((recalls < 0.5).sum())
+    if n_lost > 1:
+        text += (
+            f" In {n_lost} of the {recalls.size} classes less than half of the rows "
+            "are found."
+        )
     rivals = [r for r in findings.ranked() if np.isfinite(r.balanced)]
     fair = max(rivals, key=lambda r: r.balanced)
     if fair.balanced - best.balanced > GAP:
@@ -262,8 +274,18 @@ def _error(result: Result, task: str) -> str:
     )
 
 
-def _shown(result: Result) -> str:
-    return f"{result.held_out:.3f}"
+def _shown(findings: Findings, result: Result) -> str:
+    """Return a score in the units of the verdict: percent of rows, or R²."""
+    if findings.task == "classes":
+        return _part(result.held_out)
+    return f"R² = {result.held_out:.2f}"
+
+
+def _gap(findings: Findings, difference: float) -> str:
+    """Return a difference of two scores: points of percent for classes."""
+    if findings.task == "classes":
+        return f"{100 * difference:.1f} points"
+    return f"{difference:.3f}"
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -63,7 +63,7 @@ def score_classifiers(
     Returns
     -------
     dict of str to float
-        Share of the test samples classified rightly, in the order of `names`.
+        Share of the test samples classified correctly, in the order of `names`.
 
     Examples
     --------

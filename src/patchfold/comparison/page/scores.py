@@ -175,7 +175,7 @@ def show_recalls(findings: Findings) -> str:
         )
     title = "Recall of each class, and what it is taken for"
     return f"""<details id='recalls'><summary>{title}</summary>
-<p class='hint'>Share of the held-out rows of a class that are classified rightly,
+<p class='hint'>Share of the held-out rows of a class that are classified correctly,
 and the class that the best method most often says instead.</p>
 <div class='wide' tabindex='0' role='region' aria-label='Recall of each class'>
 <table class='shades'><thead><tr>

@@ -112,7 +112,7 @@ def _caption(result: Result) -> str:
         words.append(f"trust {result.trustworthiness:.2f}")
     n_far = place_samples(result.embedding)[1].sum()
     if n_far:
-        words.append(f"{n_far} far away, open at the edge")
+        words.append(f"{n_far} far away: open marks at the edge")
     return " · ".join(words)
 
 
