@@ -22,6 +22,7 @@ from .scoring import (
     Held,
     Problem,
     Result,
+    can_hold_out,
     hold_out,
     mean_and_error,
     measure_picture,
@@ -42,15 +43,15 @@ class Plan:
         What is known before anything is measured.
     calls : list of callable
         The picture, which makes a `Result`; then one `Held` for each split.
-    weight : float
-        Time of a call, relative to that of most methods.
+    weights : list of float
+        Time of each call, relative to that of most methods.
     together : bool
         Whether one process should run all: the package compiles itself in each.
     """
 
     result: Result
     calls: list[Callable[[], Any]]
-    weight: float = 1.0
+    weights: list[float]
     together: bool = False
 
 
@@ -94,7 +95,10 @@ def plan(method: Method, problem: Problem, kind: str, n_folds: int = 0) -> Plan:
         swept = problem.sweep and problem.task != "none" and number < SWEPT
         settings = replace(light, sweep=swept)
         calls.append(partial(hold_out, method, settings, split, fewest))
-    return Plan(result, calls, WEIGHTS.get(method.name, 1.0), compiles(method))
+    weight = WEIGHTS.get(method.name, 1.0)
+    held = weight if can_hold_out(method, problem) else 0.0
+    weights = [weight, *[held] * (len(calls) - 1)]
+    return Plan(result, calls, weights, compiles(method))
 
 
 def plan_control(method: Method, problem: Problem) -> Plan:

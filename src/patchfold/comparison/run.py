@@ -307,7 +307,8 @@ def _cut(plans: list[Plan]) -> list[tuple[float, int, list[int]]]:
     for number, planned in enumerate(plans):
         places = list(range(len(planned.calls)))
         parts = [places] if planned.together else [[place] for place in places]
-        pieces += [(planned.weight * len(part), number, part) for part in parts]
+        weights = planned.weights
+        pieces += [(sum(weights[c] for c in part), number, part) for part in parts]
     return pieces
 
 

@@ -278,6 +278,12 @@ def _warm_up(method: Method, X: np.ndarray, y: np.ndarray | None) -> float:
     return time.perf_counter() - start
 
 
+def can_hold_out(method: Method, problem: Problem) -> bool:
+    """Say whether a fold can be scored: a target needs a method with `transform`."""
+    model = _estimator(method, problem.n_neighbors)
+    return problem.task == "none" or hasattr(model, "transform")
+
+
 def hold_out(
     method: Method, problem: Problem, split: Split, fewest: int
 ) -> Held | None:
@@ -286,9 +292,9 @@ def hold_out(
     None if the method cannot place new samples that have to be classified. `fewest`
     is the size of the smallest training part: all are scored at the same sizes.
     """
-    model = _estimator(method, problem.n_neighbors)
-    if problem.task != "none" and not hasattr(model, "transform"):
+    if not can_hold_out(method, problem):
         return None
+    model = _estimator(method, problem.n_neighbors)
     own: int | None = None
     sizes: list[int] = []
     if method.sizes:

@@ -32,10 +32,14 @@ def draw_curves(findings: Findings) -> str:
         for r, _ in drawn
     )
     parts = " Scores of one fold." if findings.task != "none" else ""
+    if any(r.kind == "twin" for r, _ in drawn):
+        parts += (
+            " A dashed line is the same method with Euclidean distances instead of "
+            "patches."
+        )
     return f"""<section aria-labelledby='sizes'><h2 id='sizes'>{what} against K</h2>
-<p class='hint'>K is the number of neighbours.{parts} Dashed lines are the Euclidean
-twins of the methods of the same colour. Do not pick K by the highest point and quote
-its score: a choice needs rows of its own.</p>
+<p class='hint'>K is the number of neighbours.{parts} If you choose K by this drawing,
+the score of that K is too good: score it on other rows.</p>
 <div class='wide' tabindex='0' role='region' aria-label='Drawing of {what} against K'>
 {_chart(drawn, colors, what)}</div><ul class='keys'>{keys}</ul>
 <details id='numbers'><summary>The numbers</summary><div class='wide' tabindex='0'>
