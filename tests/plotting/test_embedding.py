@@ -40,6 +40,12 @@ class TestEmbedding:
         order = np.argsort(iris[1], kind="stable")
         np.testing.assert_array_equal(drawn, fitted.embedding_[order])
 
+    def test_marks_of_the_legend_can_be_seen_beside_tiny_points(self, ax, fitted, iris):
+        plot_embedding(fitted, iris[1], ax=ax, size=1)
+        assert all(part.get_sizes().max() < 3 for part in ax.collections)
+        handles = ax.get_legend().legend_handles
+        assert all(handle.get_sizes().min() >= 30 for handle in handles)
+
     def test_a_model_that_is_not_fitted_is_refused(self, ax):
         with pytest.raises(ValueError, match="CauchyMap has no embedding_: fit it"):
             plot_embedding(pf.CauchyMap(), ax=ax)

@@ -278,7 +278,7 @@ def _shown(findings: Findings, result: Result) -> str:
     """Return a score in the units of the verdict: percent of rows, or R²."""
     if findings.task == "classes":
         return _part(result.held_out)
-    return f"R² = {result.held_out:.2f}"
+    return f"R² = {round(result.held_out, 2) + 0.0:.2f}"  # never -0.00
 
 
 def _gap(findings: Findings, difference: float) -> str:

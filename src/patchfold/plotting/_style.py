@@ -52,6 +52,9 @@ GREY = "#B8B8B8"
 WIDTH = 5.5
 """Width of a new figure, in inches."""
 
+LEGEND_SIZE = 30.0
+"""Least area of a mark in a legend, in points²."""
+
 SHAPES = 0.5, 1.2
 """Its height, at least and at most, in units of the width."""
 
@@ -198,6 +201,13 @@ def tidy(ax: Axes) -> None:
 
 
 def show_legend(ax: Axes, **settings: Any) -> None:
-    """Add a legend; names of classes are words, also where they have dollar signs."""
-    for text in ax.legend(frameon=False, **settings).get_texts():
+    """Add a legend; names of classes are words, also where they have dollar signs.
+
+    Marks that are tiny in the picture are large enough here to see colour and shape.
+    """
+    legend = ax.legend(frameon=False, **settings)
+    for text in legend.get_texts():
         text.set_parse_math(False)
+    for handle in legend.legend_handles:
+        if hasattr(handle, "get_sizes") and len(handle.get_sizes()):
+            handle.set_sizes(np.maximum(handle.get_sizes(), LEGEND_SIZE))

@@ -125,10 +125,15 @@ class ColumnEffects:
             )
         if order.size > SHOWN:
             rest = self.effects[order[SHOWN:], c].sum()
-            lines.append(f"  {rest:+.2f}  {order.size - SHOWN} other columns")
+            lines.append(f"  {rest:+.2f}  {name_rest(order.size - SHOWN)}")
         if self.left_out[c]:
             lines.append(f"  {self.left_out[c]:+.2f}  left out of its own class")
         return "\n".join(lines)
+
+
+def name_rest(count: int) -> str:
+    """Return the words for the columns that are not listed one by one."""
+    return "1 other column" if count == 1 else f"{count} other columns"
 
 
 def explain_columns(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..plotting import COLORS, GREY, check_matplotlib
-from .columns import ColumnEffects
+from .columns import ColumnEffects, name_rest
 from .explanation import Explanation
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def plot_columns(effects: ColumnEffects, *, ax: Axes | None = None) -> Axes:
     ]
     if order.size > SHOWN:
         rest = effects.effects[order[SHOWN:], effects.of].sum()
-        parts.append((f"{order.size - SHOWN} other columns", rest))
+        parts.append((name_rest(order.size - SHOWN), rest))
     if effects.left_out[effects.of]:
         parts.append(("left out of its own class", effects.left_out[effects.of]))
     if ax is None:
