@@ -2,9 +2,9 @@
 The methods side by side
 ========================
 
-Four of the papers' methods on wine, the first three above the Euclidean classic each
-grew out of, and PatchPosterior. What the two on the right, which were given labels, do
-to a picture is the subject of another example.
+Four of the papers' methods on wine, and PatchPosterior. Below each of the first three
+is the Euclidean classic that it grew out of. The two on the right were given labels;
+another example shows what labels do to a picture.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Choosing the number of neighbours
 =================================
 
-The papers say themselves that K decides much. With labels, `select_n_neighbors`
-scores each K on samples that were not in the fit, with one search a fold.
+The result depends strongly on K, as the papers say too. With labels,
+`select_n_neighbors` scores each K on samples that were not in the fit. It searches the
+neighbours once for each fold.
 """
 
 from sklearn.datasets import load_wine

@@ -3,9 +3,9 @@ What labels do to a picture
 ===========================
 
 A supervised embedding may draw clean classes that are not there. The test is to
-permute the labels: there is then nothing to find. KLAP's picture of training samples is
-as clean as before; PatchPosterior leaves a training row out of whatever places it, and
-shows nothing.
+shuffle the labels: there is then nothing to find. KLAP's picture of training samples is
+as clean as before. PatchPosterior leaves a training row out of everything that places
+it, and shows nothing.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ import patchfold as pf
 X, y = load_wine(return_X_y=True)
 shuffled = np.random.default_rng(0).permutation(y)
 figure, grid = plt.subplots(2, 2, figsize=(8, 8), layout="constrained")
-for row, labels, said in zip(grid, (y, shuffled), ("true", "permuted"), strict=True):
+for row, labels, said in zip(grid, (y, shuffled), ("true", "shuffled"), strict=True):
     for ax, model in zip(row, (pf.klap(), pf.PatchPosterior()), strict=True):
         name = "KLAP" if ax is row[0] else "PatchPosterior"
         embedding = model.fit(scale(X), labels).embedding_

@@ -3,8 +3,8 @@ Tight groups or true neighbours
 ===============================
 
 `separation` goes from 0, which keeps the most neighbours, to 1, which draws tight
-groups with space between them, as UMAP does. The number of samples in each is real; the
-space is not.
+groups with space between them, as UMAP does. How many samples a group has is a fact;
+the space between groups is not.
 """
 
 import matplotlib.pyplot as plt
