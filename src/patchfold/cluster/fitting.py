@@ -54,8 +54,8 @@ def fit(
     """Fit an estimator, with the work on samples and edges done by a cluster.
 
     With the exact search the result is that of `estimator.fit(X, y)`, bit for bit. The
-    fitted model does not keep what describes its patches, m² numbers a sample, but
-    makes it anew where `transform` needs it.
+    fitted model does not keep its patches, which take m² numbers for each sample;
+    `transform` computes those that it needs.
 
     The client holds the samples, the neighbours and the graph, about 170 bytes for each
     neighbour of each sample, and solves the eigenproblem; every worker holds the

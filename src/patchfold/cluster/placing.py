@@ -15,18 +15,19 @@ if TYPE_CHECKING:
 
 
 def transform(model: Any, X: Any) -> Any:
-    """Place new samples in the embedding of a fitted model, as many as there are.
+    """Place any number of new samples in the embedding of a fitted model.
 
     Nothing is computed here: the result is as lazy as X, and each of its blocks is
     `model.transform` of the same block of X, in the same order. A worker holds the
-    model and the blocks it is at. Other blocks change coordinates by rounding at most.
+    model and the blocks that it works on. With other blocks, coordinates change by
+    rounding at most.
 
     Parameters
     ----------
     model : estimator
         Fitted; one of patchfold's, or a `Pipeline` that ends with one.
     X : dask.array.Array (n_queries, n_features) or dask.dataframe.DataFrame
-        New samples. What is no Dask collection is given to `model.transform`.
+        New samples. Samples that are no Dask collection are given to `model.transform`.
 
     Returns
     -------

@@ -40,8 +40,8 @@ SCORES = (
 class Comparison(Findings):
     """Every method's scores and pictures of one table; `Findings` has the attributes.
 
-    In a notebook it shows itself: linked pictures and a table that sorts. `figure`
-    returns the pictures alone, to go on with in Plotly.
+    In a notebook it shows itself: linked pictures and a table that can be sorted.
+    `figure` returns the pictures alone, as a Plotly figure.
     """
 
     def __repr__(self) -> str:

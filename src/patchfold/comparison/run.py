@@ -67,9 +67,9 @@ def compare(
     The held-out score is honest: columns are encoded and the method is fitted without
     the samples that `transform` then places; their 7 nearest training samples predict
     the target. It is the accuracy of classes, or R² of a measurement. A method that
-    cannot place new samples has none. A supervised method is run again under permuted
-    labels. Without a target the methods are ranked by trustworthiness, of fits to
-    parts of the samples.
+    cannot place new samples has none. A supervised method is run again with shuffled
+    labels. Without a target the methods are ranked by trustworthiness, of fits to parts
+    of the samples.
 
     The best method is compared with each other one over the same folds: a t-test
     whose variance is corrected for folds that share samples, and Holm's correction for
@@ -80,9 +80,9 @@ def compare(
     data : pandas.DataFrame, array-like (n, m), path or str
         A table, a file (CSV, Parquet, ARFF), or the name of a dataset.
     target : str or array-like (n,), default=None
-        A column, or the values themselves: classes, or a measurement (numbers with
-        more than 56 distinct values, or more than 10 if they have fractions). A
-        dataset knows its own. None leaves out what needs a target.
+        A column, or the values themselves: classes, or a measurement (numbers with more
+        than 56 distinct values, or more than 10 if they have fractions). A dataset has
+        its own. None leaves out what needs a target.
     methods : iterable, default=None
         What to run: names from `patchfold.estimators.methods.METHODS`, "lda", dotted
         names such as "sklearn.decomposition.FastICA", transformers or pipelines of
@@ -108,7 +108,7 @@ def compare(
         Processes. None is what `joblib.parallel_config` says, else one for each core,
         or one alone for fewer than 400 rows.
     progress : callable, default=None
-        Called with the work that is done, and all there is. None shows a bar in a
+        Called with the work that is done, and the total. None shows a bar in a
         notebook.
 
     Returns

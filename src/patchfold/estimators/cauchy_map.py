@@ -52,11 +52,11 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
 
     It combines known ideas: the objective of t-SNE [1]_, whose kernel is that of Cauchy
     graph embedding [2]_; the repulsion of all pairs through a field on a grid, by FFT,
-    as in FIt-SNE [3]_; and a few mid-near pairs, as in PaCMAP [4]_, that hold the
-    picture together at large. The same samples give the same picture: bit for bit for
-    any `n_jobs` and any order of the rows, and, but for rounding, when the samples are
-    turned or mirrored. It is good at neighbourhoods; distances between far groups mean
-    little, as in t-SNE and UMAP.
+    as in FIt-SNE [3]_; and a few mid-near pairs, as in PaCMAP [4]_, that keep the large
+    structure. The same samples give the same picture: bit for bit for any `n_jobs` and
+    any order of the rows, and, but for rounding, when the samples are turned or
+    mirrored. It keeps neighbourhoods well. Distances between far groups mean little, as
+    in t-SNE and UMAP.
 
     Parameters
     ----------
@@ -82,11 +82,11 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
         From 0, which looks like t-SNE, to 1, which looks like UMAP: clusters are
         tighter and farther apart, and fewer neighbours stay neighbours.
     label_weight : float, default=4.0
-        What labels count, where `fit` gets them; 0 is the map without labels.
+        Weight of the labels, if `fit` gets any; 0 is the map without labels.
     init : {"pca"}, array (n_samples, n_components) or CauchyMap, default="pca"
-        Where the samples start: principal components in which far samples are pulled
-        in, given coordinates, of which only the shape matters, or a fitted map: samples
-        then start at their places in it, and early steps are left out, so that the
+        Where the samples start. "pca": at principal components, far samples pulled
+        inwards. An array: at these coordinates, of which only the shape matters.
+        A fitted map: at their places in it, without the early steps, so that the
         picture of a table that has grown looks like the last one.
     max_iter : int, default=1000
         Steps at most; a warning says when they did not suffice.
@@ -139,11 +139,11 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
 
     Notes
     -----
-    With labels, a sample is what it was, beside the square roots of its class
-    probabilities: `PatchPosterior` says them, of a training sample without that sample.
-    So labels say how far apart samples may be, not where they go, and shuffled labels
-    give back the map without labels. A new sample needs no label. Columns count in the
-    units they have: scale them first.
+    With labels, the square roots of a sample's class probabilities are added to it as
+    further columns. `PatchPosterior` gives these probabilities; a training sample is
+    left out of its own. So labels change how far apart samples are, not where they go,
+    and shuffled labels give back the map without labels. A new sample needs no label.
+    Columns count in the units they have: scale them first.
 
     References
     ----------
@@ -242,10 +242,10 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
         X : array-like, tensor or data frame (n_samples, n_features)
             Samples. A data frame with columns that are no numbers is encoded by
             `TableEncoder`, kept as `encoder_`; numbers are taken as they are. With
-            `dissimilarity="precomputed"`, a symmetric matrix (n_samples, n_samples)
-            of dissimilarities, dense or sparse. A tensor on a CUDA device is computed
-            with there; few samples, labels, patches and matrices are in NumPy, as
-            other tensors are. The embedding is like X.
+            `dissimilarity="precomputed"`, a symmetric matrix (n_samples, n_samples) of
+            dissimilarities, dense or sparse. A tensor on a CUDA device is computed
+            there. Few samples, labels, patches and matrices are computed in NumPy, and
+            so are other tensors. The embedding is like X.
         y : array-like (n_samples,), default=None
             Class labels; -1 marks an unlabelled sample. Labels of a single class, and
             none, give the map without labels.

@@ -87,15 +87,14 @@ class PatchLLE(PatchEmbedding):
         samples. "auto" fits several sizes from 4 to 40 and takes the one with the most
         trustworthy embedding.
     radius : float or None, default=None
-        Neighbours are all samples within this distance (inf: all samples), instead of a
-        number of them; set `n_neighbors=None` with it. A sample without any is named in
-        a warning and joined to the others by closest pairs; its patch has its nearest
-        one. A new sample without any is placed by its nearest training sample, with a
-        warning.
+        Neighbours are all samples within this distance (inf: all samples). Set
+        `n_neighbors=None` with it. A sample without neighbours is joined to the others
+        by closest pairs, with a warning; its patch has its nearest sample. A new sample
+        without neighbours is placed by its nearest training sample, with a warning.
     metric : str or callable, default="minkowski"
         Distance of samples, as in scikit-learn: it finds the neighbours. Weights come
-        from differences of samples, or from patches, in the space of the features; of
-        patches a warning says so. With "precomputed", X is a matrix (n_samples,
+        from differences of samples, or from patches, in the space of the features; a
+        warning says so for patches. With "precomputed", X is a matrix (n_samples,
         n_samples) of distances, dense or, as `KNeighborsTransformer` returns it,
         sparse, and weights come from the distances.
     p : float, default=2
@@ -116,24 +115,25 @@ class PatchLLE(PatchEmbedding):
         How class labels change an edge. "klap" takes the smallest curvature within a
         class and the sum of the largest between classes; "entropic" the smaller of
         Euclidean length and dissimilarity, or their sum; "within" removes the edges
-        between classes. An unlabelled end leaves an edge as it is.
+        between classes. An edge with an unlabelled end does not change.
     include_center : bool, default=True
         Whether a sample is a point of its own patch.
     adaptive_patches : bool, default=False
-        Whether patches are smaller where the samples curve: each keeps its nearest
-        points in inverse proportion to how much tangent spaces turn around it, if that
-        is more than in half of the patches, and at least a third of them. A new
-        sample's patch has the size of its nearest training sample's.
+        Whether patches are smaller where the samples curve. If tangent spaces turn more
+        around a sample than around half of the samples, its patch keeps fewer of its
+        nearest points, in inverse proportion, but at least a third. The patch of a new
+        sample has the size of that of its nearest training sample.
     covariance : {"full", "diagonal", "robust"}, default="full"
         Model of a patch: "diagonal" keeps variances only; "robust" takes the spatial
         median for the mean and pulls in the farther half of the points.
     n_directions : int, float or None, default=None
-        Principal directions a patch keeps; a float is the part of its variance that the
-        fewest must explain. In a Gaussian the others share the mean of their variances;
-        in a curvature they do not count. None keeps all ("principal_angles": 0.9).
+        Principal directions that a patch keeps. A float keeps as few as explain this
+        part of its variance. In a Gaussian, the other directions all get the mean of
+        their variances; in a curvature they do not count. None keeps all
+        ("principal_angles": 0.9).
     shrinkage : float, "oas" or "ledoit_wolf", default=0.1
-        Part γ of a patch covariance that is replaced by its mean variance, or the rule,
-        as in scikit-learn, that chooses it for each patch.
+        Part γ of a patch covariance that is replaced by its mean variance. "oas" and
+        "ledoit_wolf" choose it for each patch, by the rules of scikit-learn.
     ridge : float, default=1e-6
         Floor ρ of every patch covariance, in units of the mean feature variance.
     neighbors_algorithm : str or KNN transformer, default="auto"
@@ -141,11 +141,11 @@ class PatchLLE(PatchEmbedding):
         and .9 in the worst 1 % of rows), or "auto", exact up to 30,000 samples. Or an
         object like scikit-learn's `KNeighborsTransformer`.
     n_landmarks : int, None or "auto", default="auto"
-        Samples at the barycentre of the landmarks around them are all that is looked
-        for [3]_: the embedding that the weights reconstruct best among those which so
-        many samples, drawn at random, determine. Time and memory then grow with the
-        samples. None looks for any embedding; "auto" does so up to 10,000 samples, and
-        for a precomputed dissimilarity, and takes 2,000 landmarks beyond.
+        Number of landmarks, samples drawn at random. Every other sample lies at the
+        barycentre of the landmarks around it [3]_; of such embeddings the one is taken
+        that the weights reconstruct best. Time and memory then grow with the samples.
+        None uses no landmarks. "auto" does so up to 10,000 samples and for a
+        precomputed dissimilarity, and takes 2,000 landmarks beyond.
     eigen_solver : {"auto", "dense", "arpack"}, default="auto"
         "dense" for exact eigenvectors; "auto" is dense for small samples.
     n_jobs : int or None, default=None
@@ -165,11 +165,11 @@ class PatchLLE(PatchEmbedding):
     weights_ : sparse array (n_samples, n_samples)
         Reconstruction weights; every row sums to 1.
     eigenvalues_ : array (n_components,)
-        Eigenvalues of (I-W)ᵀ(I-W) after the trivial one, ascending; with landmarks,
-        the sums of squared reconstruction errors of the coordinates, which are more.
+        Eigenvalues of (I-W)ᵀ(I-W) after the trivial one, ascending; with landmarks, the
+        sums of squared reconstruction errors of the coordinates, which are larger.
     reconstruction_error_ : float
-        Squared distance, summed over the samples, of the coordinates from those that
-        the weights make of the neighbours': the sum of `eigenvalues_`.
+        Sum, over the samples, of the squared distance between the coordinates and their
+        reconstruction from the neighbours: the sum of `eigenvalues_`.
     landmarks_ : int array (n_landmarks,) or None
         Which samples they are, ascending; None if the embedding is not interpolated.
     n_neighbors_ : int or None
@@ -177,10 +177,11 @@ class PatchLLE(PatchEmbedding):
     patch_sizes_ : int array (n_samples,) or None
         Neighbours in every patch; None where samples are compared, not patches.
     n_probes_ : int or None
-        Cells of samples that an approximate search looks into for a row; None if the
-        neighbours were not searched so.
+        Cells of samples that an approximate search looks into for a row; None after
+        another search.
     neighbors_recall_ : float or None
-        Share of the true neighbours it found for 1,024 rows; None likewise.
+        Share of the true neighbours that an approximate search found, measured on 1,024
+        rows; None after another search.
     n_connected_components_ : int
         Components of the neighbour graph before they were joined.
     n_features_in_ : int

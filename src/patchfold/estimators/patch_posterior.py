@@ -49,12 +49,14 @@ class PatchPosterior(
     TransformerMixin,
     BaseEstimator,
 ):
-    """Supervised embedding: where a sample lies is what its class patches say of it.
+    """Supervised embedding: a sample lies where its class probabilities put it.
 
-    Every class speaks for a sample by several scores, among them the patch of its rows
-    nearest to the sample; a convex stack turns scores into a posterior; the sample lies
-    at the mean of the classes' anchors under it. Transformer and classifier in one, as
-    linear discriminant analysis is in scikit-learn. Columns may have any units.
+    Several scores say how well a sample fits each class; one of them is the patch of
+    the class's rows nearest to the sample. A logistic model, the stack, turns the
+    scores into class probabilities, the posterior. Each class has an anchor in the
+    picture, and the sample lies at the mean of the anchors, weighted by its
+    probabilities. It is a transformer and a classifier in one, as linear discriminant
+    analysis is in scikit-learn. Columns may have any units.
 
     **The training picture is honest.** A training row is left out of every patch, mean,
     covariance, count and regression that scores it, exactly, in closed form. With the
@@ -62,9 +64,9 @@ class PatchPosterior(
     stack, the anchors' order, the scale of the typicality axis and the sizes of
     classes, which all rows share: a handful of numbers. With permuted labels the
     silhouette of the training picture is -.04 to .02 (iris, wine, breast cancer); with
-    a few dozen rows in all a single permutation may look better by luck. The views
-    "whitened" and "relevance" are fitted to all rows with their labels, and flatter
-    wide data.
+    only a few dozen rows, a single permutation may look better by chance. The views
+    "whitened" and "relevance" are fitted to all rows with their labels; on wide data
+    their training picture looks too good.
 
     Parameters
     ----------
@@ -78,11 +80,11 @@ class PatchPosterior(
         How columns are seen: "rank" (normal quantiles of ranks), "zscore", "whitened"
         (by the covariance within classes), "relevance" (z-scores weighed by Relief).
     scores : tuple of str, default=("patch", "pooled", "kernel", "marginal")
-        Who speaks, in every view: "patch" (Gaussian of the nearest rows of a class),
-        "class" (Gaussian and mean of all its rows), "pooled" (distance to its mean by
-        the covariance all classes share), "kernel" (kernel ridge regression on class
-        membership), "marginal" (how common the value of each column is in the class;
-        the same in all views).
+        Scores of a class, in every view: "patch" (Gaussian of the nearest rows of a
+        class), "class" (Gaussian and mean of all its rows), "pooled" (distance to its
+        mean by the covariance all classes share), "kernel" (kernel ridge regression on
+        class membership), "marginal" (how common the value of each column is in the
+        class; the same in all views).
     n_neighbors : int, default=15
         Rows of a patch. A class with fewer rows gives all it has.
     shrinkage : float, default=0.3
@@ -90,15 +92,15 @@ class PatchPosterior(
     ridge : float, default=1e-3
         Floor of its variances, in units of the mean variance of the view.
     label_blend : float, default=0.0
-        τ: training rows lie at (1 - τ)·posterior + τ·own label. A classifier trained
-        on the coordinates of training rows does better with τ = .5, as it then sees
-        where classes belong rather than where rows fell. But the training picture is
-        no evidence any more: at τ = .5 it has a silhouette of .81 to 1 with
-        *permuted* labels (iris, wine, breast cancer). A warning says so. `transform`
-        of other samples, `predict` and `posterior_` do not change.
+        τ: training rows lie at (1 - τ)·posterior + τ·own label. A classifier trained on
+        the coordinates of training rows does better with τ = .5, as it then sees where
+        classes belong, not where single rows lie. But the training picture is then no
+        evidence: at τ = .5 it has a silhouette of .81 to 1 with *permuted* labels
+        (iris, wine, breast cancer). A warning says so. `transform` of other samples,
+        `predict` and `posterior_` do not change.
     n_landmarks : int, default=500
-        Most kernel functions of the kernel score; beyond, its cost is linear in the
-        number of samples.
+        Largest number of kernel functions of the kernel score. With more samples than
+        this, its cost is linear in the number of samples.
     neighbors_algorithm : {"auto", "exact", "approximate"} or KNN transformer, \
 default="auto"
         How neighbours within a class are found. "auto" is exact; of more than 5,000
@@ -120,7 +122,7 @@ default="auto"
     classes_ : array (n_classes,)
         Class labels, sorted.
     anchors_ : array (n_classes, n_components)
-        Where a sample lies that surely is of a class.
+        Where a sample lies whose class is certain.
     score_names_ : tuple of str
         View and kind of every score.
     score_weights_ : array (n_scores,)
@@ -132,8 +134,8 @@ default="auto"
 
     Notes
     -----
-    What still sees a training row when it is scored: in the views "rank" and "zscore"
-    its values, without its label, through the scaling of columns, the cuts of the
+    When a training row is scored, some parts still depend on its values, though not on
+    its label: in the views "rank" and "zscore" the scaling of columns, the cuts of the
     marginal score, the landmarks and the width of the kernel.
 
     `predict` and `predict_proba` treat every sample as new, also training samples;
@@ -203,7 +205,7 @@ default="auto"
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Embed the samples of X by what their class patches say of them.
+        """Fit the scores and the stack, and place the samples of X.
 
         Parameters
         ----------
@@ -217,8 +219,9 @@ default="auto"
             Class labels, numbers or strings; -1 marks an unlabelled sample, unless
             there is only one label besides it: then both are classes.
         sample_weight : array-like (n_samples,), default=None
-            What a sample counts in the stack's loss and in all scores but those of
-            patches, which are the shape of nearest rows. 0 is as unlabelled.
+            Weight of a sample in the loss of the stack and in all scores but those of
+            patches, which describe the shape of the nearest rows. A weight of 0 is the
+            same as no label.
 
         Returns
         -------

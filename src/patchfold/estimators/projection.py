@@ -58,8 +58,8 @@ class PatchProjection(PatchEmbedding):
 
     The linear version of `PatchEigenmaps`: coordinates are (x - mean) A, with the A
     that makes them vary least along the edges, XᵀLX a = λ XᵀDX a [1]_. A new sample is
-    placed by the same matrix product, without neighbours: exactly, fast, and with the
-    loadings of every feature to look at. The price is that a linear map cannot unroll.
+    placed by the same matrix product, without neighbours: exactly and fast. The
+    loadings of every feature can be read. But a linear map cannot unroll.
 
     Parameters
     ----------
@@ -70,10 +70,9 @@ class PatchProjection(PatchEmbedding):
         samples. "auto" fits several sizes from 4 to 40 and takes the one with the most
         trustworthy embedding.
     radius : float or None, default=None
-        Neighbours are all samples within this distance (inf: all samples), instead of a
-        number of them; set `n_neighbors=None` with it. A sample without any is named in
-        a warning and joined to the others by closest pairs; its patch has its nearest
-        one.
+        Neighbours are all samples within this distance (inf: all samples). Set
+        `n_neighbors=None` with it. A sample without neighbours is joined to the others
+        by closest pairs, with a warning; its patch has its nearest sample.
     metric : str or callable, default="minkowski"
         Distance of samples, as in scikit-learn: it finds the neighbours and, with
         `dissimilarity="euclidean"`, is the length of an edge. Patches need a space of
@@ -100,23 +99,24 @@ class PatchProjection(PatchEmbedding):
         How class labels change an edge. "klap" takes the smallest curvature within a
         class and the sum of the largest between classes; "entropic" the smaller of
         Euclidean length and dissimilarity, or their sum; "within" removes the edges
-        between classes. An unlabelled end leaves an edge as it is.
+        between classes. An edge with an unlabelled end does not change.
     include_center : bool, default=True
         Whether a sample is a point of its own patch.
     adaptive_patches : bool, default=False
-        Whether patches are smaller where the samples curve: each keeps its nearest
-        points in inverse proportion to how much tangent spaces turn around it, if that
-        is more than in half of the patches, and at least a third of them.
+        Whether patches are smaller where the samples curve. If tangent spaces turn more
+        around a sample than around half of the samples, its patch keeps fewer of its
+        nearest points, in inverse proportion, but at least a third.
     covariance : {"full", "diagonal", "robust"}, default="full"
         Model of a patch: "diagonal" keeps variances only; "robust" takes the spatial
         median for the mean and pulls in the farther half of the points.
     n_directions : int, float or None, default=None
-        Principal directions a patch keeps; a float is the part of its variance that the
-        fewest must explain. In a Gaussian the others share the mean of their variances;
-        in a curvature they do not count. None keeps all ("principal_angles": 0.9).
+        Principal directions that a patch keeps. A float keeps as few as explain this
+        part of its variance. In a Gaussian, the other directions all get the mean of
+        their variances; in a curvature they do not count. None keeps all
+        ("principal_angles": 0.9).
     shrinkage : float, "oas" or "ledoit_wolf", default=0.1
-        Part γ of a patch covariance that is replaced by its mean variance, or the rule,
-        as in scikit-learn, that chooses it for each patch.
+        Part γ of a patch covariance that is replaced by its mean variance. "oas" and
+        "ledoit_wolf" choose it for each patch, by the rules of scikit-learn.
     ridge : float, default=1e-6
         Floor ρ of every patch covariance, in units of the mean feature variance.
     neighbors_algorithm : str or KNN transformer, default="auto"
@@ -150,10 +150,11 @@ class PatchProjection(PatchEmbedding):
     patch_sizes_ : int array (n_samples,) or None
         Neighbours in every patch; None where samples are compared, not patches.
     n_probes_ : int or None
-        Cells of samples that an approximate search looks into for a row; None if the
-        neighbours were not searched so.
+        Cells of samples that an approximate search looks into for a row; None after
+        another search.
     neighbors_recall_ : float or None
-        Share of the true neighbours it found for 1,024 rows; None likewise.
+        Share of the true neighbours that an approximate search found, measured on 1,024
+        rows; None after another search.
     n_connected_components_ : int
         Components of the neighbour graph before they were joined.
     n_features_in_ : int
@@ -310,9 +311,9 @@ class PatchProjection(PatchEmbedding):
     def inverse_transform(self, X: Any) -> Array:
         """Return the samples that coordinates stand for, by least squares.
 
-        Of all linear ways back, the one with the least squared error over the training
-        samples, weighted by their degrees. `transform` brings the result back to the
-        coordinates it came from.
+        Of all linear maps back, it is the one with the least squared error over the
+        training samples, weighted by their degrees. `transform` of the result gives the
+        coordinates again.
 
         Parameters
         ----------

@@ -42,7 +42,7 @@ def elap(**params: Any) -> PatchEigenmaps:
     """Return ELAP: exp(-d²/t) on KL divergences d, t = 1, unnormalised Laplacian.
 
     Divergences have no unit, and t = 1 makes most weights vanish on many data sets (a
-    warning then says so); `kernel_width="auto"` is the remedy.
+    warning then says so). Set `kernel_width="auto"` then.
 
     Parameters
     ----------

@@ -88,13 +88,13 @@ def select_n_neighbors(
 
     `joblib.parallel_config` spreads the folds over processes or a cluster.
 
-    The score of the best size is the best of several, so it flatters: score the chosen
-    model on samples that took no part, for example by calling this on training rows.
+    The score of the best size is the best of several, so it is too high. Score the
+    chosen model on other samples, for example by calling this on training rows only.
 
     Parameters
     ----------
     estimator : embedding estimator
-        One that has `n_neighbors`. Not fitted itself; its clones are.
+        One that has `n_neighbors`. It is not fitted itself, but its clones are.
     X : array-like or data frame (n_samples, n_features)
         Samples. Mixed columns of a frame are encoded once, from all rows.
     y : array-like (n_samples,), default=None

@@ -40,7 +40,7 @@ def fit_sweep(
     Parameters
     ----------
     estimator : embedding estimator
-        One that has `n_neighbors`. Not fitted itself; its clones are.
+        One that has `n_neighbors`. It is not fitted itself, but its clones are.
     X, y
         As in `fit`.
     n_neighbors : iterable of int or float

@@ -26,8 +26,8 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
 
     A table may be a data frame of pandas, Polars or Arrow, or an array. Its columns may
     hold numbers, categories, ordered categories, booleans, dates, durations and gaps.
-    The estimators of patchfold call it themselves for a data frame with any column
-    that is no number.
+    The estimators of patchfold call it themselves for a data frame that has a column
+    other than numbers.
 
     ================  ==============================================================
     column            becomes
@@ -56,15 +56,15 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
         All categories of a column, by its name or position. It is taken for a category
         whatever it holds, numbers as well, and however many levels it has.
     scale : bool, default=True
-        Whether columns count alike. Without, numbers are as they are, ordered
-        categories ranks, and categories a column of 0 and 1 for each level. Only with
-        Euclidean distance.
+        Whether columns count alike. If False, numbers stay as they are, ordered
+        categories become ranks, and categories a column of 0 and 1 for each level. Only
+        with Euclidean distance.
     impute : {"median"} or None, default=None
         "median" fills a gap before anything else is learned: with the median of
         numbers and dates, with the most frequent category. None leaves it at the mean.
         Only with Euclidean distance.
     add_indicator : bool, default=False
-        Whether a column that has gaps in `fit` gets a column more, which counts as a
+        Whether a column that has gaps in `fit` gets another column beside it, a
         boolean: missing or not. Only with Euclidean distance.
     n_jobs : int or None, default=None
         Threads for Gower's distances.
@@ -81,10 +81,10 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    *Gaps* are not filled with a guess, but a distance needs a number: the mean. A gap
-    is then 1 from a present cell and 0 from another gap, in mean squared distance,
-    where two present cells are 2 apart. So rows with gaps are nearer to all others
-    than they would be. With `add_indicator` rows that lack the same cells are drawn
+    *Gaps* are not filled with a guess, but a distance needs a number: the mean. The
+    mean squared distance of a gap is then 1 to a present cell and 0 to another gap,
+    while that of two present cells is 2. So rows with gaps are nearer to all others
+    than they should be. With `add_indicator` rows that lack the same cells are drawn
     together, and away from the others. Gower's distance compares two rows only in the
     columns that both have.
 
@@ -92,8 +92,8 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
     `UnknownCategoryWarning` counts them.
 
     *Text that looks like numbers or dates* is refused: convert it, or declare it a
-    category. So is a category with more than 1,000 levels, or with more than 20 levels
-    and a level for every other row: names and free text.
+    category. Names and free text are refused too: a category with more than 1,000
+    levels, or with more than 20 levels and one level for every second row.
 
     `inverse_transform` cannot tell a gap from the mean: it returns the mean, or the
     most frequent category, unless `add_indicator` marks it.

@@ -214,10 +214,10 @@ def evaluate(
 ) -> dict[str, float]:
     """Score an embedding by the true classes, as the papers do.
 
-    The accuracies are those of one split, half and half, and the embedding has seen
-    all samples, and with a label rule all labels: this is how the papers' tables were
-    made, and no estimate of the accuracy on new samples. For that, fit the embedding
-    on training samples only and score what its `transform` makes of others.
+    The accuracies are those of one split into halves. The embedding has seen all
+    samples, and with a label rule all labels: the papers' tables were made this way. It
+    is no estimate of the accuracy on new samples. For that, fit the embedding to
+    training samples only, and score where its `transform` places the others.
 
     Parameters
     ----------
@@ -238,8 +238,8 @@ def evaluate(
         Names as in the papers' tables: "silhouette", "mean_accuracy_4" (mean of
         `FOUR`), "max_accuracy_8" (maximum of `EIGHT`), "accuracy_1nn" (leave-one-out),
         "accuracy:KNN" and so on for each of the eight classifiers; with `X` also
-        "trustworthiness" and "continuity" of 5 neighbours. NaN is what is not defined
-        (see `silhouette`) or was left out (see `score_classifiers`).
+        "trustworthiness" and "continuity" of 5 neighbours. NaN marks what is not
+        defined (see `silhouette`) or was left out (see `score_classifiers`).
 
     Examples
     --------

@@ -80,12 +80,13 @@ def local_topology_violations(
 
 
 def trustworthiness(X: Any, embedding: Any, *, n_neighbors: int = 5) -> float:
-    """Say how few of the embedded neighbours are strangers in the input space.
+    """Return how well neighbours in the embedding are neighbours in the input space.
 
-    1 if the `n_neighbors` nearest samples in the embedding are so in `X` too; a
-    stranger costs its rank in `X` beyond `n_neighbors` [1]_. This is
+    It is 1 if the `n_neighbors` nearest samples in the embedding are also the nearest
+    in `X`. A false neighbour costs its rank in `X` beyond `n_neighbors` [1]_. This is
     `sklearn.manifold.trustworthiness`, but ties go to the lower index in both spaces,
-    so that a copy of `X` scores 1 with duplicates too. Time is n², memory is not.
+    so that a copy of `X` scores 1 with duplicates too. Time grows with n², memory does
+    not.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ def sample_trustworthiness(
     Returns
     -------
     array (n,)
-        1 where no neighbour is a stranger; below 0 where most are far ones.
+        1 where no neighbour is false; below 0 where most are far away in `X`.
 
     Examples
     --------
@@ -151,10 +152,10 @@ def sample_trustworthiness(
 
 
 def continuity(X: Any, embedding: Any, *, n_neighbors: int = 5) -> float:
-    """Say how few of the neighbours in the input space are torn away.
+    """Return how well neighbours in the input space stay neighbours in the embedding.
 
-    1 if the `n_neighbors` nearest samples in `X` are so in the embedding too: the
-    trustworthiness of `X` as a picture of the embedding.
+    It is 1 if the `n_neighbors` nearest samples in `X` are also the nearest in the
+    embedding. It is the trustworthiness of `X` as a picture of the embedding.
 
     Parameters
     ----------

@@ -52,10 +52,10 @@ def plot_embedding(
 ) -> Axes:
     """Draw two or three coordinates of an embedding, coloured by classes or numbers.
 
-    Both axes have one scale, so that distances on the page are distances in the
-    embedding, and no ticks, as the coordinates have no unit. Of more than 20,000
-    samples the density is drawn, as pixels: hue is the class or the mean number, and
-    strength the count on a logarithmic scale.
+    Both axes have the same scale, so that distances on the page are distances in the
+    embedding. They have no ticks, as the coordinates have no unit. With more than
+    20,000 samples the density is drawn, as pixels: hue is the class or the mean number,
+    and strength is the count on a logarithmic scale.
 
     Parameters
     ----------

@@ -55,8 +55,8 @@ def plot_graph(
     label : str, default="dissimilarity"
         What is written at the colour bar.
     colorbar : bool, default=True
-        Whether to draw one. It is pointed where edges lie beyond its end: colours run
-        from the 2nd to the 98th percentile of the dissimilarities.
+        Whether to draw one. Colours run from the 2nd to the 98th percentile of the
+        dissimilarities; an end of the bar is pointed if edges lie beyond it.
 
     Returns
     -------

@@ -49,8 +49,8 @@ def plot_patches(
 ) -> Axes:
     """Draw the patches of some samples: an ellipse where each local Gaussian lies.
 
-    In more than two features an ellipse is the shadow of the patch, its covariance in
-    the two features shown.
+    With more than two features, an ellipse shows the covariance of the patch in the two
+    features that are drawn.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def plot_patches(
     title : str, default=None
         Title of the panel.
     **settings
-        What else makes a patch, as in the estimators and with their defaults:
+        Other settings of patches, as in the estimators and with their defaults:
         `include_center`, `covariance`, `n_directions`, `shrinkage`, `ridge`.
 
     Returns

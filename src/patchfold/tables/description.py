@@ -36,15 +36,15 @@ def describe(
     id : str, default=None
         The column that names the samples.
     drop, keep : iterable of str
-        Columns to leave out, and those to use whatever they look like.
+        Columns to leave out, and columns to use whatever they look like.
 
     Returns
     -------
     pandas.DataFrame
         A row for each column: its `kind`, cells that are `missing`, how it was read
         (`note`), what is wrong with it (`problem`), and one way to decide that
-        (`decision`), as an argument of `patchfold.compare`. Both are empty where
-        nothing must be decided.
+        (`decision`), as an argument of `patchfold.compare`. Both are empty if nothing
+        must be decided.
 
     Examples
     --------

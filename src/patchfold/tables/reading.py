@@ -176,7 +176,7 @@ def read_table(
     """Read a table; the end of its name says how.
 
     Separators, quotes, encodings, decimal commas, thousands marks, currencies, local
-    dates, truth values in words and words for missing cells are found out.
+    dates, truth values in words and words for missing cells are recognised.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def read_table(
         .arff, .xlsx, .xls or .ods; or a folder of Parquet files, partitioned by
         columns, whose name ends in .parquet.
     sep, encoding, decimal, dates, missing
-        As in `ReadOptions`: they overrule what would be found out.
+        As in `ReadOptions`: they overrule what would be recognised.
 
     Returns
     -------

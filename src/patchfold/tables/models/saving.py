@@ -64,12 +64,12 @@ def save_model(model: Any, path: str | os.PathLike[str], **about: Any) -> None:
     Parameters
     ----------
     model : estimator
-        One of patchfold or scikit-learn, or a `Pipeline` of them. What is on a device
-        is written as NumPy arrays.
+        One of patchfold or scikit-learn, or a `Pipeline` of them. Tensors on a device
+        are written as NumPy arrays.
     path : path-like
         The file; by custom it ends in .skops.
     **about
-        What else to write down, as JSON; `about_model` reads it.
+        Further notes to write, as JSON; `about_model` reads them.
 
     Raises
     ------
@@ -117,8 +117,8 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> 
     trusted : iterable of str
         Full names of types from elsewhere that the file may use: a callable
         dissimilarity of your own, or other estimators of scikit-learn in a pipeline.
-        What they hold is taken as it is: name them only if you know where the file
-        comes from.
+        Their content is not checked: name them only if you know where the file comes
+        from.
 
     Returns
     -------
@@ -128,8 +128,8 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> 
     Raises
     ------
     ModelFileError
-        If it is no such file, a newer version of patchfold wrote it, it names types
-        that are not trusted, or what it holds is no valid model.
+        If it is not a model file, a newer version of patchfold wrote it, it names types
+        that are not trusted, or its content is no valid model.
 
     Notes
     -----
