@@ -332,7 +332,7 @@ def test_units_of_any_size_have_the_same_neighbours(power):
 @pytest.mark.parametrize("squared", [1e37, 3.2e38, 3.38e38, 3.4e38, 1e40])
 def test_new_samples_at_the_end_of_single_precision_find_the_nearest(squared):
     X = np.random.default_rng(0).normal(size=(1000, 3)) * [1e18, 1e15, 1e15]
-    queries = X.mean(axis=0) + [[squared**0.5, 0, 0]]
+    queries = X.mean(axis=0) + np.array([[squared**0.5, 0, 0]])
     found = exact_module.search_all(queries, X, 5)
     true = exact_module.among_all(queries, X, 5, None, None)
     np.testing.assert_array_equal(found.indices, true.indices)
