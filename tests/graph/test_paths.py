@@ -8,6 +8,7 @@ from helpers.loops import needs_loops
 from scipy.sparse.csgraph import dijkstra
 
 import patchfold as pf
+from patchfold.backends.native import graph as native
 from patchfold.backends.native.graph import paths_of_groups, shortest_paths
 from patchfold.backends.native.loops import loops, parts_of
 from patchfold.graph import paths as module
@@ -92,7 +93,7 @@ def test_many_far_samples_wait_for_the_next_round(lengths, width):
 def test_few_samples_far_from_many_wait_too():
     n, many = 3004, 16
     lengths = np.full(n - 1, 1e-3)
-    lengths[-3:] = 1, 2, 3  # beyond all buckets, which are as wide as the mean asks
+    lengths[-3:] = 1, 2, 3  # beyond all buckets, which are as wide as the median asks
     star = graph_of(np.array([(0, k) for k in range(1, n)]), lengths, n)
     rows, found = np.arange(many), np.empty((many, n))
     paths_of_groups(star, rows, rows, found)
@@ -110,6 +111,47 @@ def test_groups_of_sources_find_what_each_finds_alone(name):
         paths_of_groups(graph, sources, rows, found)
     expected = shortest_paths(graph, sources)
     np.testing.assert_array_equal(found[rows], expected)
+
+
+def detours(n, long_edges):
+    """Return edges from one sample to all, each worth less than the way round.
+
+    With more long edges than short ones, all short ones fall in one bucket.
+    """
+    hub = np.column_stack([np.zeros(n - 1, int), np.arange(1, n)])
+    ends, lengths = [hub, chain(n)[1:]], [2.0 * (n - hub[:, 1]), np.full(n - 2, 0.5)]
+    for gap in range(2, 2 + long_edges):
+        ends.append(np.column_stack([np.arange(1, n - gap), np.arange(1 + gap, n)]))
+        lengths.append(np.full(n - gap - 1, 1e9))
+    return graph_of(np.concatenate(ends), np.concatenate(lengths), n)
+
+
+@needs_loops
+def test_groups_that_would_take_too_long_are_searched_source_by_source(monkeypatch):
+    searched = []
+
+    def count(graph, sources):
+        searched.append(sources.size)
+        return shortest_paths(graph, sources)
+
+    monkeypatch.setattr(native, "shortest_paths", count)
+    tied, rows = detours(1000, 3), np.arange(64)
+    for graph, wanted in ((tied, [64]), (uneven(UNEVEN["even"]), [])):
+        searched.clear()
+        found = np.empty((64, graph.shape[0]))
+        paths_of_groups(graph, rows, rows, found)
+        assert searched == wanted
+        np.testing.assert_array_equal(found, shortest_paths(graph, rows))
+
+
+@needs_loops
+def test_one_long_edge_does_not_make_paths_slow(monkeypatch):
+    monkeypatch.setattr(native, "shortest_paths", None)  # is not needed
+    graph = detours(1000, 0)
+    graph.data[graph.data == 2] = 1e300  # one edge
+    rows, found = np.arange(64), np.empty((64, 1000))
+    paths_of_groups(graph, rows, rows, found)
+    np.testing.assert_array_equal(found, shortest_paths(graph, rows))
 
 
 def test_paths_from_all_samples_are_those_from_each():

@@ -21,10 +21,10 @@ try:
 except ImportError:  # installed where nothing compiles
     _loops = None
 
-LAYOUT = 24
+LAYOUT = 25
 """Counts the ways in which the loops were called: older ones are not called at all."""
 
-if _loops is not None and getattr(_loops, "LAYOUT", 0) != LAYOUT:
+if _loops is not None and getattr(_loops, "LAYOUT", 25) != LAYOUT:
     _loops = None
 
 TWINS = {

@@ -7,11 +7,15 @@
    that is new; where a length falls later, the vertex waits again. Sources near each
    other have about the same order of vertices, so most wait once or twice. A length ends
    as the smallest sum over all paths, added up from the source on: as rounding keeps the
-   order of sums, that is to the last bit what Dijkstra's algorithm finds. */
+   order of sums, that is to the last bit what Dijkstra's algorithm finds.
+
+   Where lengths are of very different size, a bucket may hold so many vertices that most
+   wait over and over. A group that takes far more work than others is left to Dijkstra. */
 
 #define GROUP 16
 #define BUCKETS 1024
-#define PATIENT 4096 /* vertices between looks for a signal */
+#define PATIENT 4096 /* vertices and edges between looks for a signal */
+#define MUCH 32      /* times as many as there are: the work of one group, at most */
 #define NOWHERE (-1)
 
 typedef struct {
@@ -20,7 +24,7 @@ typedef struct {
     double *key;           /* smallest new length of a vertex that waits */
     int32_t first[BUCKETS], end[BUCKETS];
     int32_t at;            /* buckets before it are empty */
-    Py_ssize_t n_waiting, n, work; /* vertices handled since a look for a signal */
+    Py_ssize_t n_waiting, n, work; /* handled since a look for a signal */
     double base, per_width; /* where bucket 0 begins; buckets for a unit of length */
 } Queue;
 
@@ -96,7 +100,6 @@ static int32_t dequeue(Queue *queue)
         queue->at++;
     int32_t vertex = queue->first[queue->at];
     leave(queue, vertex);
-    queue->work++;
     return vertex;
 }
 
@@ -115,6 +118,7 @@ static void follow(const Graph *graph, int32_t vertex, double *found, Queue *que
     const int32_t *indices = graph->indices;
     int32_t start = graph->indptr[vertex], stop = graph->indptr[vertex + 1];
     double here[GROUP], now[GROUP];
+    queue->work += 1 + stop - start;
     FOR_EACH(k, GROUP)
         here[k] = found[(Py_ssize_t)vertex * GROUP + k];
     for (int32_t e = start; e < stop; e++)
@@ -143,9 +147,12 @@ static void follow(const Graph *graph, int32_t vertex, double *found, Queue *que
     }
 }
 
+/* Search from one group; `is_left` says whether that was too much work. */
 static Outcome paths_of_one(Call *call, const Graph *graph, const int32_t *sources,
-                            Py_ssize_t n_sources, double *found, Queue *queue)
+                            Py_ssize_t n_sources, double *found, Queue *queue,
+                            int *is_left)
 {
+    Py_ssize_t room = MUCH * (queue->n + graph->indptr[queue->n]);
     for (Py_ssize_t k = 0; k < queue->n * GROUP; k++)
         found[k] = INFINITY;
     queue->at = 0, queue->base = 0;
@@ -155,9 +162,13 @@ static Outcome paths_of_one(Call *call, const Graph *graph, const int32_t *sourc
     }
     while (queue->n_waiting > 0) {
         if (queue->work >= PATIENT) {
+            room -= queue->work;
             queue->work = 0;
             if (is_interrupted(call))
                 return INTERRUPTED;
+            *is_left = room < 0;
+            if (*is_left)
+                return DONE;
         }
         follow(graph, dequeue(queue), found, queue);
     }
@@ -202,15 +213,20 @@ static Outcome find_paths_of_groups(Call *call)
     memset(queue->first, -1, sizeof queue->first);
     memset(queue->end, -1, sizeof queue->end);
     memset(queue->bucket, -1, n * sizeof(int32_t));
+    int is_left = 0;
     for (Py_ssize_t s = 0; outcome == DONE && s < n_sources; s += GROUP) {
         Py_ssize_t count = n_sources - s < GROUP ? n_sources - s : GROUP;
-        outcome = paths_of_one(call, &graph, sources + s, count, found, queue);
+        outcome = paths_of_one(call, &graph, sources + s, count, found, queue, &is_left);
+        if (is_left)
+            return outcome;
         if (outcome == DONE)
             write_paths(found, n, count, rows + s, lengths);
+        call->result = s + count;
     }
     return outcome;
 }
 
+/* Returns of how many sources, from the first on, paths are written. */
 const Loop paths_of_groups = {
     "paths_of_groups",
     "indptr:i(n+1) indices:i(e) lengths:d(e) sources:i(s)<n rows:i(s)<t found:D(t,n) "
