@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from threading import Lock
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def _find_blas() -> ThreadpoolController:
+    """Return what limits the BLAS of NumPy and SciPy.
+
+    Looked for once: to read which libraries a process has takes a millisecond or two,
+    longer than a small batch takes to be placed.
+    """
+    import scipy.linalg  # noqa: F401  # loads SciPy's BLAS
+
+    return ThreadpoolController().select(user_api="blas")
 
 
 class _OneBlasThread:
@@ -21,7 +34,7 @@ class _OneBlasThread:
             self._count += 1
             if self._count == 1:
                 self._limits = ExitStack()
-                self._limits.enter_context(threadpool_limits(1, user_api="blas"))
+                self._limits.enter_context(_find_blas().limit(limits=1))
 
     def leave(self) -> None:
         with self._lock:
