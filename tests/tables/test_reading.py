@@ -316,6 +316,13 @@ class TestColumns:
         assert columns.numbers == ("size", "income")
         assert choose_columns(table, keep=["PassengerId"]).numbers[1] == "PassengerId"
 
+    def test_long_whole_numbers_identify_samples_whatever_they_are_called(self):
+        card = 4 * 10**15 + np.arange(30) ** 2
+        frame = pd.DataFrame({"card": card, "x": np.arange(30.0) ** 2})
+        with pytest.raises(UndecidedColumnsError, match=r"--id card"):
+            choose_columns(frame)
+        assert choose_columns(frame // 10).numbers == ("card", "x")
+
     def test_dates_and_durations_become_days(self):
         day = pd.to_datetime([1, 2.5, 4], unit="D")
         frame = pd.DataFrame({"day": day, "age": day - day[0], "size": [1.0, 2.0, 4.0]})

@@ -118,6 +118,34 @@ class TestHeaders:
         assert ",".join(found.columns) == text.splitlines()[0]
         assert len(found) == 3
 
+    def test_lines_above_may_have_cells(self, tmp_path):
+        text = "Logger XB\nSerial;4711\n\nDate;T1;T2;T3\n" + "1.2.2023;20,5;3;4\n" * 4
+        source = read_source(write(tmp_path, text))
+        assert list(source.frame.columns) == ["Date", "T1", "T2", "T3"]
+        assert [remark.split(": ")[-1] for remark in source.remarks] == [
+            "'Logger XB'.",
+            "'Serial;4711'.",
+        ]
+        with pytest.raises(ValueError, match="line 2 has 4 cells"):
+            read_table(write(tmp_path, "a;b\nu;v;w;x\ny;z;w;v\n"))
+
+    @pytest.mark.parametrize("sep", [" ", ",", "\t"])
+    def test_names_of_rows_need_no_name_themselves(self, tmp_path, sep):
+        """As `write.table` of R leaves it out."""
+        rows = ["mpg cyl", '"Mazda RX4" 21.0 6', '"Datsun 710" 22.8 4']
+        rows = [row.replace(" ", sep).replace("Mazda" + sep, "Mazda ") for row in rows]
+        text = "\n".join(rows).replace("Datsun" + sep, "Datsun ")
+        source = read_source(write(tmp_path, text))
+        assert list(source.frame.columns) == ["Unnamed: 0", "mpg", "cyl"]
+        assert source.frame["Unnamed: 0"].tolist() == ["Mazda RX4", "Datsun 710"]
+        assert source.frame["cyl"].tolist() == [6, 4]
+        assert "as R writes them" in source.remarks[0]
+
+    @pytest.mark.parametrize("text", ["a,b\n1,2,\n3,4,\n", "1.5,2\n1,2,3\n4,5,6\n"])
+    def test_other_rows_that_are_longer_are_refused(self, tmp_path, text):
+        with pytest.raises(ValueError, match=r"cells, and there are"):
+            read_table(write(tmp_path, text))
+
 
 class TestCodes:
     """What only looks like a number or a date is never one in silence."""

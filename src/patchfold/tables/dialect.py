@@ -187,10 +187,13 @@ def find_dialect(
             "characters: is it a table?"
         )
     usual = Counter(len(row.cells) for row in rows).most_common(1)[0][0]
-    while len(rows) > 1 and len(rows[0].cells) == 1 < usual:
-        notes.append(f"a line above the header was skipped: {rows[0].cells[0][:60]!r}")
-        rows.pop(0)
+    for _ in range(_lines_above([row.cells for row in rows], usual)):
+        skipped = sep.join(rows.pop(0).cells)
+        notes.append(f"a line above the header was skipped: {skipped[:60]!r}")
     names = [name.strip() for name in rows[0].cells]
+    if _has_row_names(names, [row.cells for row in rows[1:]]):
+        notes.append("the first column has no name: names of rows, as R writes them")
+        names = ["", *names]
     reason = _no_header(names, [row.cells for row in rows[1:]])
     if reason:
         notes.append(f"there is no header: {reason}")
@@ -208,6 +211,29 @@ def find_dialect(
         rows=cells,
         decimal=decimal or _decimal(cells),
         notes=notes,
+    )
+
+
+def _lines_above(rows: list[list[str]], usual: int) -> int:
+    """Count the lines of a title: of one cell, or of few above a header of words."""
+    ones = next((n for n, row in enumerate(rows) if len(row) > 1), len(rows) - 1)
+    full = next((n for n, row in enumerate(rows) if len(row) == usual), 0)
+    if full <= ones or any(len(row) > usual - 2 for row in rows[:full]):
+        return ones if usual > 1 else 0
+    numbers = [any(map(_is_number, row)) for row in rows[full : full + 2]]
+    return full if numbers == [False, True] else ones
+
+
+def _is_number(cell: str) -> bool:
+    return bool(_WHOLE.fullmatch(cell.strip()) or _FRACTION.fullmatch(cell.strip()))
+
+
+def _has_row_names(names: list[str], rows: list[list[str]]) -> bool:
+    """Say whether every row has a cell more than the header, not an empty one."""
+    return (
+        bool(rows)
+        and all(len(cells) == len(names) + 1 for cells in rows)
+        and any(cells[-1].strip() for cells in rows)
     )
 
 

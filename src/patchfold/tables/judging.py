@@ -33,6 +33,9 @@ MAX_CLASSES = 56
 FEW_NUMBERS = 10
 """A target of fractions with more distinct values than this is a measurement."""
 
+LONG_NUMBER = 1e15
+"""Whole numbers from here on that differ in each row name something: cards, posts."""
+
 _ID = re.compile(
     r"(?i:(^|[\W_])(id|ids|uuid|guid|key|nr|no|number|num|index|idx|row|rowid|serial)$)"
     r"|[a-z]I[Dd]$|^(?i:(id|row|index|unnamed)([\W_]|$))"
@@ -165,7 +168,9 @@ def _judge_numbers(
         elif faults[place]:
             fault = find_fault(block.values[:, place], spread=True)
             doubt = Doubt(fault, "drop", name, firm=True)
-        elif name not in keep and (ordered[place] or _ID.search(name)):
+        elif name not in keep and (
+            ordered[place] or block.least[place] >= LONG_NUMBER or _ID.search(name)
+        ):
             doubt = _identifies(block.values[:, place], name, bool(ordered[place]))
         yield name, Finding(name, kind, int(missing[place]), -1, doubt)
 
@@ -180,7 +185,8 @@ def _identifies(values: np.ndarray, name: str, ordered: bool) -> Doubt | None:
             return Doubt("counts the rows: the index of df.to_csv", "drop", name)
         return Doubt("counts the rows", "drop", name)
     whole = bool((values == np.floor(values)).all())
-    if whole and len(np.unique(values)) == n and _ID.search(name):
+    named = _ID.search(name) or values.min() >= LONG_NUMBER
+    if whole and len(np.unique(values)) == n and named:
         return Doubt(f"has another whole number in each of {n:,} rows", "id", name)
     return None
 
