@@ -363,6 +363,16 @@ def test_the_papers_own_p_values_are_set_beside_those_of_their_tables(papers_fol
     assert rows["isomap-kl, table 2+3", "kernel PCA"][2] == "no, 6 times the printed"
 
 
+def test_the_head_says_when_most_sets_were_not_run():
+    found = records()
+    assert "Only" not in build_report(found, [], NOTHING)[1].rest
+    names = [f"set {k}" for k in range(7)]
+    absent = [without_number(replace(BASE, dataset=name), "no data") for name in names]
+    assert build_report([*found, *absent], [], NOTHING)[1].rest.startswith(
+        "Only 6 of the 13 sets were run: with all of them the order may differ."
+    )
+
+
 def test_the_head_says_the_claim_what_came_out_and_why_they_differ():
     blocks = build_report(records(), [], NOTHING)
     assert blocks[0].text == "PELLE: published tables, run again"

@@ -60,8 +60,9 @@ def answer_first(tables: list[ResultTable], rankings: list[Ranking]) -> Iterator
 def _tell(tables: list[ResultTable], rankings: list[Ranking]) -> tuple[str, str]:
     """Return the answer in a sentence, and what else must be known."""
     ranked = [r for r in _in_order(rankings) if r.ours is not None]
+    rows = [item for table in tables for item in table.scores().items()]
+    n_asked, n_sets = len({d for d, _ in rows}), len({d for d, row in rows if row})
     if not ranked:
-        n_sets = len({d for t in tables for d, row in t.scores().items() if row})
         if not n_sets:
             return "Nothing was measured: no set is at hand.", ""
         words = f"{n_sets} {'set is' if n_sets == 1 else 'sets are'} too few to rank"
@@ -77,7 +78,14 @@ def _tell(tables: list[ResultTable], rankings: list[Ranking]) -> tuple[str, str]
     rest = [
         _rank_words(kinds[kind]) for kind in kinds if kind != _kind(first)
     ]  # of each kind of run, the first
-    return _rank_words(first), " ".join([*_gap_words(tables, first), *sorted(rest)])
+    few = []
+    if n_sets < n_asked / 2:
+        few = [
+            f"Only {n_sets} of the {n_asked} sets were run: with all of them the order "
+            "may differ."
+        ]
+    said = [*few, *_gap_words(tables, first), *sorted(rest)]
+    return _rank_words(first), " ".join(said)
 
 
 def _kind(ranking: Ranking) -> tuple[bool, bool]:
