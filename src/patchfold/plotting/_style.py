@@ -205,9 +205,11 @@ def show_legend(ax: Axes, **settings: Any) -> None:
 
     Marks that are tiny in the picture are large enough here to see colour and shape.
     """
+    from matplotlib.collections import PathCollection
+
     legend = ax.legend(frameon=False, **settings)
     for text in legend.get_texts():
         text.set_parse_math(False)
     for handle in legend.legend_handles:
-        if hasattr(handle, "get_sizes") and len(handle.get_sizes()):
+        if isinstance(handle, PathCollection):
             handle.set_sizes(np.maximum(handle.get_sizes(), LEGEND_SIZE))
