@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 import patchfold as pf
+from patchfold.neighbors.choice import open_search
 from patchfold.neighbors.descent import Descent
 from patchfold.neighbors.metric import resolve_metric
-from patchfold.neighbors.metric_search import open_metric_search
 from patchfold.tables.models import load_model, save_model
 
 K = 12
@@ -57,7 +57,7 @@ def quick_index(monkeypatch):
 def searched(metric, X, algorithm, p=2):
     """Return a search and the neighbours of all samples."""
     resolved = resolve_metric(metric, p, None, X)
-    search = open_metric_search(resolved, algorithm, X, K, None, None)
+    search = open_search(algorithm, X, K, None, None, resolved)
     return search, search.of_training(X, None)
 
 

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import KNeighborsTransformer
 
+from patchfold.neighbors.choice import open_search
 from patchfold.neighbors.metric import BOOLEAN, METRICS, resolve_metric
-from patchfold.neighbors.metric_search import open_metric_search
 from patchfold.neighbors.sparse_metric import SPARSE_METRICS
 
 NAMES = [name for name in METRICS if name not in ("precomputed", "l2", "euclidean")]
@@ -32,7 +32,7 @@ def table_of(name, X):
 
 def open_named(name, X, n_neighbors=None, radius=None, algorithm="auto"):
     metric = resolve_metric(name, 3, None, X)
-    return open_metric_search(metric, algorithm, X, n_neighbors, radius, None)
+    return open_search(algorithm, X, n_neighbors, radius, None, metric)
 
 
 def in_order(table, k):
@@ -111,7 +111,7 @@ def test_ties_go_to_the_lower_index_whatever_the_search():
 def test_a_distance_that_is_no_number_is_refused():
     X = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 2.0], [3.0, 1.0]])
     below_zero = resolve_metric(lambda a, b: -1.0, 2, None, X)
-    search = open_metric_search(below_zero, "auto", X, 2, None, None)
+    search = open_search("auto", X, 2, None, None, below_zero)
     with pytest.raises(ValueError, match=r"metric=.* gave -1.0 for two samples"):
         search.of_training(X, None)
 
@@ -148,7 +148,7 @@ def test_weights_of_columns_count_where_a_tree_does_not_take_them(name):
     X = np.random.default_rng(0).integers(1, 4, size=(30, 3)).astype(float)
     params = {"w": [1.0, 2.0, 0.5]}
     metric = resolve_metric(name, 2, params, X)
-    near = open_metric_search(metric, "auto", X, 4, None, None).of_training(X, None)
+    near = open_search("auto", X, 4, None, None, metric).of_training(X, None)
     table = pairwise_distances(X, metric=name, **params)
     np.fill_diagonal(table, np.inf)
     np.testing.assert_allclose(near.distances, np.sort(table, axis=1)[:, :4])

@@ -27,8 +27,11 @@ from ..estimators.parameters import (
 from ..estimators.source import open_source
 from ..exceptions import ClusterError
 from ..graph.paths import cache_order
-from ..neighbors.choice import find_query_neighbors, resolve_n_neighbors
-from ..neighbors.search import open_search
+from ..neighbors.choice import (
+    find_query_neighbors,
+    open_search,
+    resolve_n_neighbors,
+)
 from ..records import EdgeValues, Neighborhoods, Pairs
 from ..validation import check_parameters
 from .connection import require_dask

@@ -33,9 +33,9 @@ from ..dissimilarity.store import (
 from ..dissimilarity.table import describe_patches, get_dissimilarity
 from ..graph.precomputed import MatrixLinks
 from ..neighbors.cell_search import Cells, near_each_other
+from ..neighbors.choice import NeighborSearch
 from ..neighbors.metric_search import MetricSearch
-from ..neighbors.radius import expected_count
-from ..neighbors.search import NeighborSearch, RadiusSearch
+from ..neighbors.radius import RadiusSearch, expected_count
 from ..neighbors.sparse_metric import row_keys
 from ..patches.fitting import CentersOnly, PatchFitter, is_wide, mean_variance
 from ..patches.space import find_span

@@ -25,8 +25,8 @@ from ..graph.precomputed import (
     keep_nearest,
 )
 from ..graph.weights import complete_graph, pairs_from_directed
+from ..neighbors.choice import NeighborSearch, open_search
 from ..neighbors.metric_search import MetricSearch
-from ..neighbors.search import NeighborSearch, open_search
 from ..patches.fitting import is_wide
 from ..records import EdgeList, EdgeValues, Neighborhoods, Pairs
 from .links import (

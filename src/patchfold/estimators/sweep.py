@@ -16,8 +16,7 @@ from sklearn.utils import check_array
 
 from ..backends.backend import backend_for
 from ..backends.threads import map_ahead
-from ..neighbors.choice import resolve_n_neighbors
-from ..neighbors.search import open_search
+from ..neighbors.choice import open_search, resolve_n_neighbors
 from ..validation import check_magnitude, without_zeros
 from .frames import as_numbers
 from .parameters import CheckedInput, check_input, is_precomputed, metric_of

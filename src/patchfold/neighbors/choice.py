@@ -8,6 +8,11 @@ Conventions, stated here only:
   go to the lower index. Without the tolerance, rounding would decide between points of
   a grid or between z-scored categories, and the result would change with the machine.
 * The K nearest are a prefix of the K + 1 nearest.
+
+How neighbours are searched, by number or within a radius, by which metric, is chosen
+here, once for a fit (`open_search`). All searches have the same methods: `of_training`
+for the samples of a fit, `of_queries` for new samples. What was made ready for the
+first serves the second.
 """
 
 from __future__ import annotations
@@ -17,7 +22,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 
 from ..backends.arrays import Array
@@ -30,6 +34,9 @@ from .cell_building import build_cells
 from .cell_neighbors import search_rows
 from .cell_search import Cells
 from .exact import SPARE, search_all
+from .metric import Metric
+from .metric_search import MetricSearch, list_stored, open_metric_search
+from .radius import RadiusSearch
 
 EXACT_LIMIT = 30_000
 """Up to this many samples "auto" is the exact search."""
@@ -140,6 +147,81 @@ class NearestSearch:
     def cells(self) -> Cells | None:
         """Cells of samples near each other, of an approximate search."""
         return self.index if isinstance(self.index, Cells) else None
+
+
+NeighborSearch = NearestSearch | RadiusSearch | MetricSearch
+
+
+def open_search(
+    algorithm: Any,
+    X: Array,
+    n_neighbors: int | None,
+    radius: float | None,
+    n_jobs: int | None,
+    metric: Metric | None = None,
+) -> NeighborSearch:
+    """Choose the search of a fit and make it ready.
+
+    Parameters
+    ----------
+    algorithm : str or KNN transformer
+        As in `choose_search`.
+    X : array (n, m)
+        Samples.
+    n_neighbors : int or None
+        How many neighbours; None with a radius, or for all pairs.
+    radius : float or None
+        Largest distance of a neighbour.
+    n_jobs : int or None
+        Number of threads.
+    metric : Metric or None
+        What measures; None is the Euclidean distance of dense samples.
+    """
+    if metric is not None:
+
+        def euclidean(rows: Array) -> NeighborSearch:
+            return open_search(algorithm, rows, n_neighbors, None, n_jobs)
+
+        parts = metric, algorithm, X, n_neighbors, radius, n_jobs
+        return open_metric_search(*parts, euclidean)
+    if radius is not None:
+        return RadiusSearch(radius)
+    if n_neighbors is None:
+        return NearestSearch(None)
+    index = choose_search(algorithm, X, n_neighbors, n_jobs=n_jobs)
+    return NearestSearch(
+        n_neighbors, index, n_neighbors if isinstance(index, Cells) else None
+    )
+
+
+def reopen_search(
+    algorithm: Any,
+    X: np.ndarray,
+    n_neighbors: int | None,
+    radius: float | None,
+    cells_for: int | None,
+    most: int,
+    n_jobs: int | None,
+    metric: Metric | None = None,
+) -> NeighborSearch:
+    """Make the search of a fitted model ready again; parameters as in `open_search`.
+
+    Within a radius, its samples may have `most` neighbours together.
+    """
+    if metric is not None:
+
+        def euclidean(rows: np.ndarray) -> NeighborSearch:
+            parts = algorithm, rows, n_neighbors, None, cells_for, most, n_jobs
+            return reopen_search(*parts)
+
+        parts = metric, algorithm, X, n_neighbors, radius, n_jobs
+        return open_metric_search(*parts, euclidean, most)
+    if radius is not None:
+        return RadiusSearch(radius, most)
+    if n_neighbors is None or not isinstance(algorithm, str):
+        return open_search(algorithm, X, n_neighbors, radius, n_jobs)
+    index = None if cells_for is None else build_cells(X, cells_for, n_jobs=n_jobs)
+    return NearestSearch(n_neighbors, index, cells_for)
 
 
 def find_neighbors(
@@ -273,27 +355,3 @@ def _nearest_stored(
     candidates = in_rows(row, column, exact, graph.shape[0])
     column, squared = first_of_each_row(*candidates, n_neighbors)
     return column, np.sqrt(squared)
-
-
-def list_stored(
-    graph: Any, n_neighbors: int, *, training: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """List the stored entries of a sparse matrix, and refuse rows of too few.
-
-    Of `training` samples, the diagonal does not count.
-    """
-    stored = sp.csr_array(graph)
-    stored.sort_indices()
-    counts = np.diff(stored.indptr)
-    row, column = np.repeat(np.arange(stored.shape[0]), counts), stored.indices
-    if training:
-        other = row != column
-        row, column = row[other], column[other]
-        counts = np.bincount(row, minlength=stored.shape[0])
-    if counts.min() < n_neighbors:
-        raise ValueError(
-            f"neighbors_algorithm returned only {counts.min()} neighbours for sample "
-            f"{int(counts.argmin())}, but n_neighbors={n_neighbors} are needed; "
-            "raise its n_neighbors or lower ours."
-        )
-    return row, column

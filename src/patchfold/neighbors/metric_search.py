@@ -3,16 +3,17 @@
 `open_metric_search` chooses: rows whose Euclidean distance says the same are searched
 as Euclidean ones are; else candidates come from a transformer, from PyNNDescent where
 that is asked for, from a tree where samples have few features, or from comparing with
-all samples. Ties go to the lower
-index, as everywhere.
+all samples. Ties go to the lower index, as everywhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.neighbors import BallTree
 
@@ -21,9 +22,7 @@ from ..backends.native.neighbors import first_of_each_row
 from ..backends.threads import map_blocks
 from ..records import Neighborhoods
 from .all_pairs import BEYOND_TIES, near_in_table
-from .cell_building import build_cells
 from .cell_search import Cells
-from .choice import choose_search, list_stored, nearest_others, nearest_samples
 from .descent import FEW_SAMPLES, Descent
 from .exact import SPARE
 from .metric import ChangedRows, Metric, NamedMetric
@@ -56,10 +55,10 @@ class MetricSearch:
         K; None with a radius, or for all samples.
     radius : float or None
         Largest distance of a neighbour.
-    index : Cells, BallTree, KNN transformer or None
+    index : BallTree, Descent, KNN transformer or None
         What finds candidates; None compares with all samples.
-    cells_for : int or None
-        For how many neighbours cells were built, where there are any.
+    euclidean : NearestSearch or None
+        Searches instead, by the Euclidean distance, where this says the same.
     most : int or None
         Most neighbours within the radius, of all training samples together.
     """
@@ -69,13 +68,18 @@ class MetricSearch:
     n_neighbors: int | None
     radius: float | None = None
     index: Any = None
-    cells_for: int | None = None
+    euclidean: Any = None
     most: int | None = None
 
     @property
     def cells(self) -> Cells | None:
         """Cells of samples near each other, of an approximate search."""
-        return self.index if isinstance(self.index, Cells) else None
+        return None if self.euclidean is None else self.euclidean.cells
+
+    @property
+    def cells_for(self) -> int | None:
+        """For how many neighbours these cells were built."""
+        return None if self.euclidean is None else self.euclidean.cells_for
 
     def resized(self, n_neighbors: int) -> MetricSearch:
         """Return the same search for fewer neighbours."""
@@ -179,13 +183,13 @@ class MetricSearch:
     def _nearest(
         self, queries: Any, count: int, own: np.ndarray | None, n_jobs: int | None
     ) -> Neighborhoods:
-        if isinstance(self.metric, ChangedRows):
-            found = (
-                nearest_samples(queries, self.samples, count, self.index, None, n_jobs)
-                if own is None
-                else nearest_others(self.samples, count, self.index, n_jobs)
-            )
-            return Neighborhoods(found[0], self.metric.length(found[1] ** 2))
+        if self.euclidean is not None:
+            search = self.euclidean.resized(count)
+            if own is None:
+                near = search.of_queries(queries, self.samples, n_jobs)
+            else:
+                near = search.of_training(self.samples, n_jobs)
+            return replace(near, distances=self.metric.length(near.distances**2))
         if isinstance(self.index, BallTree):
             return self._by_tree(queries, count, own, n_jobs)
         return self._compare_all(queries, count, own, n_jobs)
@@ -277,8 +281,7 @@ def open_metric_search(
     n_neighbors: int | None,
     radius: float | None,
     n_jobs: int | None,
-    *,
-    cells_for: int | None = None,
+    euclidean: Callable[[Any], Any],
     most: int | None = None,
 ) -> MetricSearch:
     """Choose the search of a fit and make it ready; as `open_search`.
@@ -289,22 +292,19 @@ def open_metric_search(
         What measures.
     algorithm, X, n_neighbors, radius, n_jobs
         As in `open_search`.
-    cells_for : int or None
-        For how many neighbours cells were built in the fit of a stored model.
+    euclidean : callable
+        Rows -> the search of them by the Euclidean distance.
     most : int or None
         Most neighbours within the radius, of all samples together.
     """
     samples: Any = metric.prepare(X)
     index: Any = None
-    if cells_for is not None:
-        index = build_cells(samples, cells_for, n_jobs=n_jobs)
-    elif n_neighbors is not None and not isinstance(algorithm, str):
+    nearest: Any = None
+    if n_neighbors is not None and not isinstance(algorithm, str):
         index = clone(algorithm)
-    elif n_neighbors is not None and isinstance(metric, ChangedRows):
-        index = choose_search(algorithm, samples, n_neighbors, n_jobs=n_jobs)
-        cells_for = n_neighbors if isinstance(index, Cells) else None
+    elif isinstance(metric, ChangedRows):
+        nearest = euclidean(samples)
     elif n_neighbors is not None and algorithm == "approximate":
-        assert not isinstance(metric, ChangedRows)
         params = getattr(metric, "params", {})
         index = Descent(metric.name, params, n_neighbors, n_jobs)
         if X.shape[0] <= max(FEW_SAMPLES, 4 * n_neighbors):
@@ -312,7 +312,31 @@ def open_metric_search(
     elif n_neighbors is not None and _has_tree(metric, samples):
         assert isinstance(metric, NamedMetric)
         index = BallTree(samples, metric=metric.name, **metric.params)
-    return MetricSearch(metric, samples, n_neighbors, radius, index, cells_for, most)
+    return MetricSearch(metric, samples, n_neighbors, radius, index, nearest, most)
+
+
+def list_stored(
+    graph: Any, n_neighbors: int, *, training: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """List the stored entries of a sparse matrix, and refuse rows of too few.
+
+    Of `training` samples, the diagonal does not count.
+    """
+    stored = sp.csr_array(graph)
+    stored.sort_indices()
+    counts = np.diff(stored.indptr)
+    row, column = np.repeat(np.arange(stored.shape[0]), counts), stored.indices
+    if training:
+        other = row != column
+        row, column = row[other], column[other]
+        counts = np.bincount(row, minlength=stored.shape[0])
+    if counts.min() < n_neighbors:
+        raise ValueError(
+            f"neighbors_algorithm returned only {counts.min()} neighbours for sample "
+            f"{int(counts.argmin())}, but n_neighbors={n_neighbors} are needed; "
+            "raise its n_neighbors or lower ours."
+        )
+    return row, column
 
 
 def _is_transformer(index: Any) -> bool:

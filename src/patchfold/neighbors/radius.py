@@ -6,7 +6,7 @@ A distance equal to the radius, to the 40 binary digits that make a tie, is with
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, NoReturn
 
@@ -217,6 +217,49 @@ def with_one(
         np.insert(near.distances, place, found.distances[:, 0]),
         pointer_of(np.maximum(near.counts, 1)),
     )
+
+
+@dataclass(frozen=True)
+class RadiusSearch:
+    """All samples within a radius; of a new sample without any, the nearest one.
+
+    Attributes
+    ----------
+    radius : float
+        Largest distance of a neighbour.
+    most : int or None
+        Most neighbours of all training samples together; None is what memory holds.
+    """
+
+    radius: float
+    most: int | None = None
+    n_neighbors = cells_for = cells = None
+
+    def of_training(self, X: np.ndarray, n_jobs: int | None) -> Neighborhoods:
+        """Find the neighbours of every sample; some may have none, but not all."""
+        own = np.arange(X.shape[0])
+        settings: dict[str, Any] = {"most": self.most, "n_jobs": n_jobs}
+        near = search_within(X, X, self.radius, own=own, **settings)
+        if not near.counts.any():
+            found = add_nearest(near, X, X, own=own, n_jobs=n_jobs)
+            raise_no_neighbors(found.distances.min(), self.radius)
+        return near
+
+    def of_queries(
+        self, queries: np.ndarray, X: np.ndarray, n_jobs: int | None
+    ) -> Neighborhoods:
+        """Find the samples near new ones, and warn of those that have none."""
+        near = search_within(queries, X, self.radius, n_jobs=n_jobs)
+        near = add_nearest(near, queries, X, n_jobs=n_jobs)
+        warn_isolated_queries(near.nearest[1], self.radius)
+        return near
+
+    def complete(
+        self, near: Neighborhoods, X: np.ndarray, n_jobs: int | None
+    ) -> Neighborhoods:
+        """Give training samples without a neighbour within the radius one."""
+        own = np.arange(X.shape[0])
+        return add_nearest(near, X, X, own=own, n_jobs=n_jobs)
 
 
 def raise_no_neighbors(nearest: float, radius: float) -> NoReturn:

@@ -21,8 +21,7 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
 from ..backends.backend import on_any_device
 from ..backends.threads import map_blocks
-from ..neighbors.choice import find_query_neighbors
-from ..neighbors.metric_search import open_metric_search
+from ..neighbors.choice import find_query_neighbors, open_search
 from ..neighbors.sparse_metric import SparseMetric
 from .reconstruction import barycentric_weights
 from .spectral import smallest_eigenpairs
@@ -70,7 +69,7 @@ def interpolate(
     chosen = X[landmarks]
     if sp.issparse(X):
         metric = SparseMetric("euclidean")
-        search = open_metric_search(metric, "exact", chosen, around, None, n_jobs)
+        search = open_search("exact", chosen, around, None, n_jobs, metric)
         near = search.of_queries(X, chosen, n_jobs).indices
     else:
         near = find_query_neighbors(X, chosen, around, n_jobs=n_jobs).indices

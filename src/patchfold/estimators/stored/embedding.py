@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 from ...dissimilarity.table import get_dissimilarity
 from ...graph.labels import get_label_rule
 from ...graph.precomputed import MatrixLinks
-from ...neighbors.choice import pays_for_cells, resolve_n_neighbors
-from ...neighbors.search import reopen_search
+from ...neighbors.choice import pays_for_cells, reopen_search, resolve_n_neighbors
 from ...validation import check_magnitude
 from ..links import (
     Fitted,

@@ -19,8 +19,8 @@ from ...backends.native.graph import add_mirrored
 from ...dissimilarity.table import compare_pairs, describe_patches, get_dissimilarity
 from ...graph.precomputed import edges_from_matrix, keep_nearest, links_from_matrix
 from ...graph.weights import pairs_from_directed
+from ...neighbors.choice import open_search
 from ...neighbors.metric import ChangedRows, Metric
-from ...neighbors.search import open_search
 from ...neighbors.sparse_metric import SparseMetric
 from ...patches.fitting import fit_neighborhoods, mean_variance
 from ...patches.sparse_space import DenseRows, SparseSpan, find_sparse_space
