@@ -49,7 +49,7 @@ def test_a_stage_takes_arrays_as_they_are():
 STAGES = {
     "backends.native.graph": ("mirror_edges", "unite_relations"),
     "graph.connectivity": ("measure_candidates",),
-    "graph.paths": ("by_samples", "geodesics"),
+    "graph.paths": ("geodesics",),
     "graph.weights": ("find_pieces", "laplacian", "median", "scale_both_sides"),
     "neighbors.choice": ("choose_search", "nearest_others", "nearest_samples"),
     "solvers.field.attraction": ("middle_of_samples", "unite", "weighted_pairs"),

@@ -32,7 +32,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 TWINS = {
     "bottom_eigenpairs": "spectral",
-    "by_samples": "paths",
     "check_samples": "validation",
     "choose_search": "tiles",
     "curve_order": "field.order",

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backends.arrays import Array
 from ..backends.backend import backend_for, require_memory
-from ..graph.paths import by_samples, geodesics
+from ..graph.paths import geodesics
 from ..graph.weights import edges_of
 from ..records import EdgeList, Links
 from ..solvers.mds import (
@@ -288,7 +288,6 @@ class PatchIsomap(PatchEmbedding):
         between = self.geodesics_
         if self.landmarks_ is not None:
             between = between[:, self.landmarks_]
-            self.geodesics_ = by_samples(self.geodesics_, n_jobs=n_jobs)
         mds = classical_mds(
             between,
             self.n_components,
@@ -361,8 +360,6 @@ class PatchIsomap(PatchEmbedding):
         self._require_memory(edges_of(self.graph_))
         self.geodesics_ = geodesics(self.graph_, self.landmarks_, n_jobs=self.n_jobs)
         check_finite("the length of a path in graph_", self.geodesics_)
-        if self.landmarks_ is not None:
-            self.geodesics_ = by_samples(self.geodesics_, n_jobs=self.n_jobs)
 
     def _choose_landmarks(
         self, n: int, seed: np.random.RandomState
@@ -388,6 +385,6 @@ class PatchIsomap(PatchEmbedding):
             remedy = "Set n_landmarks='auto', or to a smaller number."
         else:
             count = self.landmarks_.shape[0]
-            size, what = 4 * 8 * n * count, f"from {count} landmarks to {n} samples"
+            size, what = 2 * 8 * n * count, f"from {count} landmarks to {n} samples"
             remedy = "Lower n_landmarks."
         require_memory(size, f"the geodesics {what}", remedy, like=edges.length)

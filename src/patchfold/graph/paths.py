@@ -18,9 +18,11 @@ FEW = 8
 """If fewer than one sample in `FEW` is a source, paths are searched source by source:
 the next one is too far away."""
 
-TURNED = 512
-"""Samples whose lengths are turned at a time: those from a hundred sources stay in
-cache."""
+TOGETHER = 4
+"""Sources whose lengths are written together: those to a sample lie side by side."""
+
+TURNED = 4096
+"""Samples whose lengths from these sources are written while they stay in cache."""
 
 
 @on_any_device
@@ -44,6 +46,7 @@ def geodesics(
     Returns
     -------
     array (s, n)
+        Lengths from given sources to a sample are side by side in memory.
 
     Examples
     --------
@@ -54,36 +57,18 @@ def geodesics(
            [1., 0., 2.],
            [3., 2., 0.]])
     """
-    n = graph.shape[0]
+    n, is_all = graph.shape[0], sources is None
     sources = np.arange(n) if sources is None else sources
     if n <= MANY and sources.size * FEW > n:
-        return _search_groups(graph, sources, n_jobs)
+        lengths = _search_groups(graph, sources, n_jobs)
+        return lengths if is_all else np.asfortranarray(lengths)
+    lengths = np.empty((sources.size, n), order="C" if is_all else "F")
     if n <= MANY:
-        return _search(graph, sources, n_jobs)
+        _search(graph, sources, lengths, n_jobs)
+        return lengths
     order, place = cache_order(graph)
-    return _search(reorder(graph, order, place), place[sources], n_jobs, place)
-
-
-@on_any_device
-def by_samples(lengths: np.ndarray, *, n_jobs: int | None = None) -> np.ndarray:
-    """Return lengths from few sources (s, n), those to a sample side by side in memory.
-
-    NumPy's own copy goes through memory once for every source.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> by_samples(np.arange(6.0).reshape(2, 3)).flags.f_contiguous
-    True
-    """
-    n_sources, n = lengths.shape
-    turned = np.empty((n, n_sources))
-
-    def turn(block: slice) -> None:
-        turned[block] = lengths[:, block].T
-
-    map_blocks(turn, n, 0, n_jobs, step=TURNED)
-    return turned.T
+    _search(reorder(graph, order, place), place[sources], lengths, n_jobs, place)
+    return lengths
 
 
 def cache_order(graph: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
@@ -113,18 +98,17 @@ def _search_groups(
 def _search(
     graph: sp.csr_array,
     sources: np.ndarray,
+    lengths: np.ndarray,
     n_jobs: int | None,
     place: np.ndarray | None = None,
-) -> np.ndarray:
-    """Search in blocks of sources; `place` tells where each sample is in the graph."""
-    lengths = np.empty((sources.size, graph.shape[0]))
+) -> None:
+    """Write lengths (s, n); `place` tells where each sample is in the graph."""
+    n = graph.shape[0]
 
     def search(block: slice) -> None:
-        found, here = shortest_paths(graph, sources[block]), lengths[block]
-        if place is None:
-            here[...] = found
-        else:
-            np.take(found, place, axis=1, out=here, mode="clip")  # else it buffers
+        found = shortest_paths(graph, sources[block])
+        for start in range(0, n, TURNED):
+            some = slice(start, start + TURNED)
+            lengths[block, some] = found[:, some if place is None else place[some]]
 
-    map_blocks(search, sources.size, 8 * graph.shape[0], n_jobs)
-    return lengths
+    map_blocks(search, sources.size, 0, n_jobs, step=TOGETHER)

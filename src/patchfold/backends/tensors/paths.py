@@ -20,11 +20,6 @@ def geodesics(
     return path_lengths(graph, sources)
 
 
-def by_samples(lengths: Array, *, n_jobs: int | None = None) -> Array:
-    """Return the lengths as they are: a device reads them in any order."""
-    return lengths
-
-
 def path_lengths(graph: Array, sources: Array | None) -> Array:
     """Return shortest-path lengths (s, n) from the sources, or from all samples.
 
