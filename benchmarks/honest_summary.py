@@ -48,6 +48,12 @@ MAPS = (
     ("CAUCHYMAP", "without labels", BESIDE, design.CAUCHY_MAP),
     (
         "CAUCHYMAP",
+        "without labels, beside t-SNE",
+        (*BESIDE, "OPENTSNE"),
+        design.CAUCHY_MAP,
+    ),
+    (
+        "CAUCHYMAP",
         "without labels, beside all maps",
         (*BESIDE, "OPENTSNE", "PACMAP"),
         design.CAUCHY_MAP,

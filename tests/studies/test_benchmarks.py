@@ -20,9 +20,11 @@ SCRIPTS = {
     "fuzz_models.py": r"\d\d  refused\n +\d\d  loaded, finite",
     "fuzz_readers.py": r"48 tables read or refused",
     "gpu.py": r"elap: .* same bits: True(.|\n)*elap, K=15, 200 x 20: ",
+    "grown_tables.py": r"\| 20% \| 0\.0[0-5]\d \(",
     "honest_summary.py": r"outliers: 2 sets, 3 splits(.|\n)*\| POSTERIOR \| 0\.",
     "mixed_tables.py": r"2 sets(.|\n)*\| TableEncoder \| 0\.\d+ \| 0\.",
     "lle_at_scale.py": r"\| noisy roll \| euclidean \| landmarks \| \d",
+    "map_targets.py": r"\| \+0\.008 \| [+-]0\.\d+ on \d+ sets: ",
     "map_choices.py": r"\| default \| 1 \| 0\.9\d\d \|",
     "neighbor_choice.py": r"1 cases of 1 sets(.|\n)*\| trustworthiness \| [+-]",
     "options.py": r"2 sets, 1 splits: iris, wine",
@@ -64,6 +66,14 @@ def toy_run(tmp_path_factory):
 def test_a_script_runs_at_toy_size(name, toy_run):
     _, told = toy_run(name)
     assert re.search(SCRIPTS[name], told), told
+
+
+def test_the_page_of_the_map_says_what_its_targets_came_to(toy_run):
+    _, told = toy_run("map_targets.py")
+    page = (BENCHMARKS.parent / "docs" / "methods" / "cauchy_map.md").read_text("utf-8")
+    rows = [line for line in told.splitlines() if line.startswith("|")]
+    assert len(rows) > 10
+    assert "\n".join(rows) in page
 
 
 def test_every_script_is_run_and_listed():

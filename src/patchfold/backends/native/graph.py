@@ -162,8 +162,8 @@ def paths_of_groups(
     """Write path lengths from the sources to rows of `found` (t, n).
 
     They are those of `shortest_paths` to the last bit. `GROUP` sources are searched for
-    at once, which is fast where sources that follow each other are near each other. Where
-    it takes far more work than it should, the others are searched for one by one.
+    at once, which is fast where sources that follow each other are near each other.
+    Where it takes far more work than it should, the others are searched one by one.
     """
     if not can_read(graph):
         found[rows] = shortest_paths(graph, sources)
