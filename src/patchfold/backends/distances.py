@@ -17,9 +17,9 @@ class Entries:
     def __init__(self, matrix: np.ndarray) -> None:
         self._matrix = matrix
 
-    def squared(self, block: slice) -> np.ndarray:
-        """Return the dissimilarities of the rows in `block` to all."""
-        return self._matrix[block]
+    def squared(self, block: slice, since: int = 0) -> np.ndarray:
+        """Return the dissimilarities of the rows in `block` to all from `since` on."""
+        return self._matrix[block, since:]
 
     def slack(self, block: slice) -> np.ndarray:
         """Return zeros: nothing was rounded."""
@@ -44,11 +44,11 @@ class Products:
             self._query_norms = np.einsum("ij,ij->i", self._queries, self._queries)
         self._rounding = 8 * (X.shape[1] + 8) * np.finfo(float).eps
 
-    def squared(self, block: slice) -> np.ndarray:
-        """Return squared distances of the queries in `block` to all of X."""
-        squared = self._queries[block] @ self._X.T
+    def squared(self, block: slice, since: int = 0) -> np.ndarray:
+        """Return squared distances of the queries in `block` to X from `since` on."""
+        squared = self._queries[block] @ self._X[since:].T
         squared *= -2.0
-        squared += self._norms
+        squared += self._norms[since:]
         squared += self._query_norms[block, None]
         return squared
 

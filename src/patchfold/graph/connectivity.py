@@ -178,23 +178,42 @@ def _closest_by_facing(
 def _candidates(
     table: Any, group: np.ndarray, n_groups: int, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find the pairs that may be the closest of their two groups, by rounding."""
-    n, starts = group.size, np.searchsorted(group, np.arange(n_groups))
+    """Find the pairs that may be the closest of their two groups, by rounding.
 
-    def smallest(block: slice) -> tuple[np.ndarray, np.ndarray]:
-        by_column = np.minimum.reduceat(table.squared(block), starts, axis=1)
-        present, first = np.unique(group[block], return_index=True)
-        return present, np.minimum.reduceat(by_column, first, axis=0)
+    Rows are compared with columns of their own group and of those after it.
+    """
+    n, starts = group.size, np.searchsorted(group, np.arange(n_groups))
+    sizes = np.diff(starts, append=n)
+
+    def compare(block: slice) -> tuple[int, np.ndarray, np.ndarray]:
+        """Return the first group of a block, its table, and minima by column group."""
+        first = int(group[block.start])
+        squared = table.squared(block, starts[first])
+        by_group = np.minimum.reduceat(squared, starts[first:] - starts[first], axis=1)
+        return first, squared, by_group
+
+    def smallest(block: slice) -> tuple[int, np.ndarray, np.ndarray]:
+        first, _, by_group = compare(block)
+        present, begins = np.unique(group[block], return_index=True)
+        return first, present, np.minimum.reduceat(by_group, begins, axis=0)
 
     nearest = np.full((n_groups, n_groups), np.inf)
-    for present, minima in map_blocks(smallest, n, 3 * 8 * n, n_jobs):
-        nearest[present] = np.minimum(nearest[present], minima)
+    for first, present, minima in map_blocks(smallest, n, 3 * 8 * n, n_jobs):
+        nearest[present, first:] = np.minimum(nearest[present, first:], minima)
 
     def candidates(block: slice) -> tuple[np.ndarray, np.ndarray]:
-        limit = nearest[group[block]][:, group] + table.slack(block)[:, None]
-        near = table.squared(block) <= limit
-        row, column = np.nonzero(near & (group[block, None] < group))
-        return row + block.start, column
+        first, squared, by_group = compare(block)
+        limit = nearest[group[block], first:] + table.slack(block)[:, None]
+        is_after = group[block, None] < np.arange(first, n_groups)
+        row, other = np.nonzero((by_group <= limit) & is_after)
+        # The samples of these groups, one after the other.
+        counts = sizes[first + other]
+        each = np.repeat(np.arange(row.size), counts)
+        within = np.arange(each.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        row, other = row[each], other[each]
+        column = starts[first + other] + within
+        near = squared[row, column - starts[first]] <= limit[row, other]
+        return row[near] + block.start, column[near]
 
     found = map_blocks(candidates, n, 4 * 8 * n, n_jobs)
     row = np.concatenate([part[0] for part in found])

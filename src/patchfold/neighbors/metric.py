@@ -129,9 +129,9 @@ class DistanceTable:
     queries: np.ndarray
     samples: np.ndarray
 
-    def squared(self, block: slice) -> np.ndarray:
-        """Return the distances of the queries in `block` to all samples."""
-        return self._all(self.queries[block], self.samples)
+    def squared(self, block: slice, since: int = 0) -> np.ndarray:
+        """Return the distances of the queries in `block` to samples from `since` on."""
+        return self._all(self.queries[block], self.samples)[:, since:]
 
     def slack(self, block: slice) -> np.ndarray:
         """Return zeros: distances are rounded as ties are."""

@@ -132,11 +132,11 @@ class SparseTable:
     queries: SparseRows
     samples: SparseRows
 
-    def squared(self, block: slice) -> np.ndarray:
-        """Return the entries of the queries in `block` and all samples."""
+    def squared(self, block: slice, since: int = 0) -> np.ndarray:
+        """Return the entries of the queries in `block` and samples from `since` on."""
         rows = self.queries.matrix[block]
         if self.name == "manhattan":
-            return manhattan_distances(rows, self.samples.matrix)
+            return manhattan_distances(rows, self.samples.matrix)[:, since:]
         squared = (rows @ self.samples.turned).toarray()
         squared *= -2.0
         squared += self.samples.norms
@@ -144,7 +144,7 @@ class SparseTable:
         squared += self._right_angles(
             self.queries.norms[block, None], self.samples.norms
         )
-        return squared
+        return squared[:, since:]
 
     def slack(self, block: slice) -> np.ndarray:
         """Bound, per query, how far entries may be from the truth."""
