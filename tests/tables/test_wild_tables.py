@@ -179,6 +179,29 @@ class TestCodes:
         assert interpret(pd.DataFrame({"a": cells})).frame["a"].tolist() == numbers
 
 
+class TestManyTexts:
+    """Of very many different texts, some are looked at before all of them."""
+
+    def test_numbers_and_dates_among_them_are_found(self, monkeypatch):
+        monkeypatch.setattr("patchfold.tables.doubts.MANY_TEXTS", 50)
+        days = pd.date_range("2000-01-01", periods=400).strftime("%d.%m.%Y")
+        frame = pd.DataFrame(
+            {
+                "price": [f"€ {i},50" for i in range(400)],
+                "day": days,
+                "mixed": [*map(str, range(399)), "lost"],
+                "name": [f"n{i}" for i in range(400)],
+                "age": [f"{i}-{i + 1}" for i in range(400)],
+            }
+        )
+        found = interpret(frame)
+        assert found.frame["price"].tolist() == [i + 0.5 for i in range(400)]
+        assert found.frame["day"].dtype.kind == "M"
+        assert set(found.doubts) == {"mixed", "age"}
+        assert found.doubts["mixed"].option == "missing"
+        assert found.frame["name"].tolist() == frame["name"].tolist()
+
+
 class TestDates:
     @pytest.mark.parametrize(
         ("cells", "expected"),

@@ -15,7 +15,8 @@ from .decisions import (
     decide,
     tell_decisions,
 )
-from .interpretation import Customs, Doubt, interpret
+from .doubts import Doubt
+from .interpretation import Customs, interpret
 from .judging import Finding, judge_columns
 from .naming import listed
 from .nested import refuse_nested

@@ -11,7 +11,8 @@ import numpy as np
 from . import dates as calendar
 from . import numerals
 from .delimited import ABSENT
-from .naming import join_names, listed
+from .doubts import MIXED, Doubt, doubt_alike, doubt_mixed, spread
+from .naming import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,36 +34,8 @@ TRUE_FALSE = (
 SPELLINGS = 10
 """Ways to write two truth values: in capital letters, for example."""
 
-MIXED = (10, 3, 0.05)
-"""A column with at least this many different numbers, and at most this many different
-words in at most this share of its rows, is numbers with mistakes, no category."""
-
 CODE_WIDTH = 3
 """Digits from which on zeros in front make a code of a number."""
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """What must be decided about a column.
-
-    Attributes
-    ----------
-    reason : str
-        What was found.
-    option, value : str
-        The option of the commands that decides it, and its value; words for missing
-        cells are a list with commas.
-    firm : bool
-        Whether the column cannot be used as it is at all.
-    names : bool
-        Whether it may name the samples, if it differs in each row.
-    """
-
-    reason: str
-    option: str
-    value: str
-    firm: bool = False
-    names: bool = False
 
 
 @dataclass(frozen=True)
@@ -247,8 +220,10 @@ def _read_column(
     else:
         counts = np.bincount(codes + 1, minlength=len(texts) + 1)[1:]
         read = _read_texts(texts.str.strip(), counts, customs, str(name))
-    # The last value stands for cells that are missing, whose code is -1.
-    values = pd.Series(read.values).reindex(range(len(texts) + 1)).take(codes)
+    values = pd.Series(read.values)
+    if (codes < 0).any():  # the last value stands for missing cells, whose code is -1
+        values = values.reindex(range(len(texts) + 1))
+    values = values.take(codes)
     if values.dtype == "boolean" and not values.isna().any():
         values = values.astype(bool)
     return _Read(values.set_axis(column.index), read.note, read.doubt)
@@ -289,23 +264,26 @@ def _read_texts(
     if there.empty:
         return _Read(np.full(len(texts), np.nan))
     words = texts.astype(object).where(~absent, None)
-    if there.str.fullmatch(rf"0\d{{{CODE_WIDTH - 1},}}").any():
+    coded = there[there.str.startswith("0")]
+    if coded.str.fullmatch(rf"0\d{{{CODE_WIDTH - 1},}}").any():
         reason = f"has codes with zeros in front ({listed(there[:2].tolist())})"
         return _Read(words, doubt=Doubt(reason, "drop", name, names=True))
     flags = _flags(there)
     if flags is not None:
         values = flags.astype("boolean").reindex(texts.index)
         return _Read(values, f"truth values: {' and '.join(sorted(set(there)))}")
+    some = spread(there)
     for attempt in (_as_numbers, _as_dates):
+        if len(some) < len(there) and _is_other(attempt(some, customs, name), some):
+            continue  # or each of a million names would be looked at
         trial = attempt(there, customs, name)
         if trial is None:
             continue
-        left = there[pd.isna(trial.values)]
-        unusual = left[~left.str.lower().isin(AMONG_NUMBERS)]
+        left, unusual = there[pd.isna(trial.values)], _unusual(there, trial)
         if len(unusual):
             rows = counts[unusual.index].sum(), counts[there.index].sum()
             what = trial.note.split()[0].rstrip(":")
-            doubt = _mixed(what, len(there), unusual.tolist(), *map(int, rows))
+            doubt = doubt_mixed(what, len(there), unusual.tolist(), *map(int, rows))
             if doubt is None:
                 continue
             return _Read(words, doubt=doubt)
@@ -313,7 +291,20 @@ def _read_texts(
         if len(left):
             note += f"; missing where it says {listed(left.tolist())}"
         return _Read(trial.values.reindex(texts.index), note, trial.doubt)
-    return _Read(words, doubt=_look_alike(there, name))
+    return _Read(words, doubt=doubt_alike(there, name))
+
+
+def _is_other(trial: _Trial | None, texts: pd.Series) -> bool:
+    """Say whether texts are of another kind than they were tried as."""
+    return trial is None or len(_unusual(texts, trial)) > MIXED[1]
+
+
+def _unusual(texts: pd.Series, trial: _Trial) -> pd.Series:
+    """Return the texts that are not of a kind, nor words for a missing cell."""
+    import pandas as pd
+
+    left = texts[pd.isna(trial.values)]
+    return left[~left.str.lower().isin(AMONG_NUMBERS)]
 
 
 def _flags(texts: pd.Series) -> pd.Series | None:
@@ -372,24 +363,3 @@ def _as_dates(texts: pd.Series, customs: Customs, name: str) -> _Trial | None:
         reason = "has dates whose day or month may come first"
         doubt = Doubt(f"{reason} ({listed(texts[:2].tolist())})", "dates", "dmy")
     return _Trial(found.values, f"dates: {found.form}", doubt)
-
-
-def _mixed(
-    what: str, n_texts: int, words: list[str], n_rows: int, n_all: int
-) -> Doubt | None:
-    """Doubt numbers or dates with a few words among them."""
-    fewest, most, share = MIXED
-    if n_texts - len(words) < fewest or len(words) > most or n_rows > share * n_all:
-        return None
-    reason = f"has {what}, and in {n_rows:,} of {n_all:,} rows {listed(words)}"
-    return Doubt(reason, "missing", join_names(words))
-
-
-def _look_alike(texts: pd.Series, name: str) -> Doubt | None:
-    """Doubt words that look like numbers or dates, and cannot be read as such."""
-    for form, what in ((calendar.LIKE, "dates"), (numerals.LIKE, "numbers")):
-        alike = texts.str.match(form)
-        if alike.mean() >= 0.5:
-            shown = listed(texts[alike][:2].tolist())
-            return Doubt(f"looks like {what}, but is none ({shown})", "drop", name)
-    return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .dialect import UNNAMED
-from .interpretation import Doubt
+from .doubts import Doubt
 from .naming import listed
 from .numbers import as_block, as_number, find_fault, is_number, is_plain
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .doubts import Doubt
 from .frames import as_frame
-from .interpretation import Customs, Doubt, Interpreted, interpret
+from .interpretation import Customs, Interpreted, interpret
 from .naming import listed
 
 if TYPE_CHECKING:

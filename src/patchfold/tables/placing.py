@@ -14,9 +14,9 @@ from sklearn.pipeline import Pipeline
 from ..backends.backend import NUMPY, Backend
 from ..estimators.table_encoder import TableEncoder
 from . import encode_classes, match_columns, read_source
+from .doubts import Doubt
 from .embedding import Embedded, join_columns
 from .former import renew
-from .interpretation import Doubt
 from .matching import split_columns
 from .models.saving import ModelFileError, about_model, load_model
 from .nested import refuse_nested

@@ -24,8 +24,9 @@ from .arff import parse_arff
 from .arrow import text_columns, to_frame
 from .delimited import parse_csv
 from .dialect import MAX_NAME, UNNAMED, find_dialect, to_utf8
+from .doubts import Doubt
 from .excel import read_excel
-from .interpretation import Customs, Doubt
+from .interpretation import Customs
 from .naming import listed
 from .nested import interpret_flat, refuse_nested
 from .parquet import REMEDY, read_feather, read_parquet
