@@ -39,7 +39,7 @@ HOSTILE = {
     "short.csv": ("a,b,c\n1,2,3\n4,5\n", "line 3 has 2 cells, and there are 3"),
     "long.csv": ("a,b\n1,2\n3,4,5\n", "line 3 has 3 cells"),
     "longer.csv": ("a,b\n1,2,3\n4,5,6\n", "line 2 has 3 cells, and there are 2"),
-    "row-names.csv": ('"a","b"\n"1",2,3\n"2",5,6\n', "Names of rows, as R writes"),
+    "row-names.csv": ("a,b\n1,2,3\n2,5,6\n", "Names of rows, as R writes"),
     "both.csv": ("a,b\n1,2,3\n4\n", "line 2 has 3 cells"),
     "twice.csv": ("a,a\n1,2\n", "more than one column named 'a'"),
     "twice2.csv": ('"a\nb","a\nb"\n1,2\n', r"more than one column named 'a\nb'"),

@@ -191,7 +191,8 @@ def find_dialect(
         skipped = sep.join(rows.pop(0).cells)
         notes.append(f"a line above the header was skipped: {skipped[:60]!r}")
     names = [name.strip() for name in rows[0].cells]
-    if _has_row_names(names, [row.cells for row in rows[1:]]):
+    quoted = all(lines[row.start].startswith(quote) for row in rows[1:])
+    if _has_row_names(names, [row.cells for row in rows[1:]], quoted):
         notes.append("the first column has no name: names of rows, as R writes them")
         names = ["", *names]
     reason = _no_header(names, [row.cells for row in rows[1:]])
@@ -228,12 +229,14 @@ def _is_number(cell: str) -> bool:
     return bool(_WHOLE.fullmatch(cell.strip()) or _FRACTION.fullmatch(cell.strip()))
 
 
-def _has_row_names(names: list[str], rows: list[list[str]]) -> bool:
-    """Say whether every row has a cell more than the header, not an empty one."""
+def _has_row_names(names: list[str], rows: list[list[str]], quoted: bool) -> bool:
+    """Say whether every row has a cell more than the header: its name, not a number."""
     return (
         bool(rows)
         and all(len(cells) == len(names) + 1 for cells in rows)
         and any(cells[-1].strip() for cells in rows)
+        and (quoted or not any(_is_number(cells[0]) for cells in rows))
+        and len({cells[0] for cells in rows}) == len(rows)
     )
 
 
