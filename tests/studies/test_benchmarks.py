@@ -25,6 +25,7 @@ SCRIPTS = {
     "mixed_tables.py": r"2 sets(.|\n)*\| TableEncoder \| 0\.\d+ \| 0\.",
     "lle_at_scale.py": r"\| noisy roll \| euclidean \| landmarks \| \d",
     "map_targets.py": r"\| \+0\.008 \| [+-]0\.\d+ on \d+ sets: ",
+    "memory_at_scale.py": r"\| map \| 2,000 \| \d+ \| \d+ \| 0\.\d+ \| 0\.\d",
     "map_choices.py": r"\| default \| 1 \| 0\.9\d\d \|",
     "neighbor_choice.py": r"1 cases of 1 sets(.|\n)*\| trustworthiness \| [+-]",
     "options.py": r"2 sets, 1 splits: iris, wine",
