@@ -105,8 +105,9 @@ def check_refusal(status, said, out, words):
     first, *rest = said.splitlines()
     if rest:
         assert first.endswith("things about the columns must be decided:")
-        assert rest[-2].startswith("Decide all")
-        assert rest[-1].startswith("  patchfold ")
+        if not rest[-1].startswith("Without these columns none is left to embed: "):
+            assert rest[-2].startswith("Decide all")
+            assert rest[-1].startswith("  patchfold ")
     for word in words:
         assert word in said
     # An error of the linear algebra below, or of scikit-learn's, is no answer.

@@ -445,6 +445,14 @@ class TestDecisions:
         assert ("COMMAND" in told) == bool(n_others)
         assert ("none is left to embed" in told) != bool(n_others)
 
+    def test_what_cannot_be_kept_is_not_advised_to_be(self):
+        frame = pd.DataFrame({name: np.geomspace(1, 1e300, 40) for name in "ab"})
+        with pytest.raises(UndecidedColumnsError) as error:
+            choose_columns(frame)
+        last = error.value.tell("COMMAND").splitlines()[-1]
+        assert last.startswith("Without these columns none is left to embed: ")
+        assert "--keep" not in last
+
     def test_rows_may_share_a_name(self):
         """As in tables that were put one below the other."""
         words = pd.Series(["x", "y"] * 15, dtype=object)

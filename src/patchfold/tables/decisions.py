@@ -31,11 +31,11 @@ DONE = {
 """What was done about one: {0} is the column, {1} the reason, {2} the value."""
 
 
-NOTHING_LEFT = (
-    "Without these columns none is left to embed: write what they hold as plain "
-    "numbers or dates, or use some as they are (--keep)."
-)
-"""What is said where no way to decide lets the command run."""
+NOTHING_LEFT = "Without these columns none is left to embed: {0}."
+"""What is said where no way to decide lets the command run: {0} is the way out."""
+
+WRITE_OTHERWISE = "write what they hold in another way"
+KEEP_SOME = "write what they hold as plain numbers or dates, or use some (--keep)"
 
 
 class UndecidedColumnsError(ValueError):
@@ -70,6 +70,7 @@ class UndecidedColumnsError(ValueError):
     ) -> None:
         super().__init__(findings, missing, filled, others)
         self._others = others
+        self._keepable = any(f.doubt is not None and not f.doubt.firm for f in findings)
         self.problems = [_problem(finding) for finding in findings]
         self.decisions = decide(findings)
         if missing:
@@ -88,13 +89,14 @@ class UndecidedColumnsError(ValueError):
 
     def tell(self, remedy: str) -> str:
         """Return the problems, and one way to decide them all, as text."""
+        nothing = NOTHING_LEFT.format(KEEP_SOME if self._keepable else WRITE_OTHERWISE)
         if len(self.problems) == 1:
             end = f"Decide, for example, with: {remedy}"
-            return f"{self.problems[0]} {end if self._others else NOTHING_LEFT}"
+            return f"{self.problems[0]} {end if self._others else nothing}"
         head = f"{len(self.problems)} things about the columns must be decided:"
         lines = "\n".join(f"  {problem}" for problem in self.problems)
         end = f"Decide all, for example, with:\n  {remedy}"
-        return f"{head}\n{lines}\n{end if self._others else NOTHING_LEFT}"
+        return f"{head}\n{lines}\n{end if self._others else nothing}"
 
 
 class MissingValuesError(UndecidedColumnsError):
