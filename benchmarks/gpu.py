@@ -47,6 +47,7 @@ UNJUDGED = (
         3000,
     ),
     DeviceRow("isomap_kl, all", lambda: pf.isomap_kl(n_neighbors=15), 10_000, 20, 0, 1),
+    DeviceRow("PatchLLE, 2,000 landmarks", pf.PatchLLE, 1_000_000, 20, 0, 11_000),
     DeviceRow("cauchy", pf.CauchyEmbedding, 100_000, 20, 0, 3000),
     DeviceRow("posterior", pf.PatchPosterior, 20_000, 20, 0, 1, supervised=True),
 )

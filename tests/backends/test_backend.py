@@ -59,6 +59,14 @@ STAGES = {
     "solvers.field.source": ("graph_of", "project"),
     "solvers.field.start": ("find_axes",),
     "solvers.gradient": ("edge_pattern", "nearest_rotation", "pull_along"),
+    "solvers.landmarks": ("products_of_columns",),
+    "solvers.reconstruction": (
+        "barycentric_weights",
+        "entropic_weights",
+        "relation_matrix",
+        "weighted_means",
+        "weighted_sums",
+    ),
     "solvers.spectral": ("bottom_eigenpairs",),
     "validation": ("check_samples",),
 }

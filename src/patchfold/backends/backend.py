@@ -31,11 +31,13 @@ from .threads import device_blocks
 F = TypeVar("F", bound=Callable[..., Any])
 
 TWINS = {
+    "barycentric_weights": "reconstruction",
     "bottom_eigenpairs": "spectral",
     "check_samples": "validation",
     "choose_search": "tiles",
     "curve_order": "field.order",
     "edge_pattern": "graph",
+    "entropic_weights": "reconstruction",
     "find_axes": "field.start",
     "find_pieces": "graph",
     "geodesics": "paths",
@@ -50,17 +52,21 @@ TWINS = {
     "nearest_others": "tiles",
     "nearest_rotation": "spectral",
     "nearest_samples": "tiles",
+    "products_of_columns": "reconstruction",
     "project": "field.start",
     "pull_along": "graph",
     "quantile_of_last": "field.attraction",
     "recognise": "field.placing",
+    "relation_matrix": "reconstruction",
     "row_keys": "field.order",
     "scale_both_sides": "graph",
     "settle_all": "field.placing",
     "take_steps": "field.descent",
     "unite": "field.attraction",
     "unite_relations": "graph",
+    "weighted_means": "reconstruction",
     "weighted_pairs": "field.attraction",
+    "weighted_sums": "reconstruction",
 }
 """Stages that tensors have their own implementation of, and the module of `tensors`
 where it is. It has the name and the parameters of the stage. Where it returns

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.backend import backend_for, on_any_device
+from ..backends.backend import backend_for
 from ..graph.connectivity import closed_components
 from ..graph.labels import get_label_rule
 from ..graph.weights import Components
@@ -19,6 +18,8 @@ from ..solvers.reconstruction import (
     barycentric_weights,
     entropic_weights,
     reconstruction_embedding,
+    relation_matrix,
+    weighted_means,
 )
 from ..validation import Float, Integer
 from .base import PatchEmbedding
@@ -67,7 +68,7 @@ class Reconstruction(Solution):
         linked = xp.isfinite(links.lengths)
         row, column = xp.nonzero(linked)[0], links.indices[linked]
         weights = self.weigh(X, row, column, links.lengths[linked], n_jobs)
-        return _weighted_means(weights, row, column, X.shape[0], embedding)
+        return weighted_means(weights, row, column, X.shape[0], embedding)
 
 
 class PatchLLE(PatchEmbedding):
@@ -301,7 +302,8 @@ class PatchLLE(PatchEmbedding):
         pairs, solution, seed = edges.pairs, self._solution(X), self._seed()
         lengths = edges.length[pairs.edge]
         weights = solution.weigh(X, pairs.row, pairs.column, lengths, self.n_jobs)
-        self.weights_ = _matrix(weights, pairs.row, pairs.column, pairs.n_samples)
+        shape = (pairs.n_samples, pairs.n_samples)
+        self.weights_ = relation_matrix(weights, pairs.row, pairs.column, shape)
         chosen = self._choose_landmarks(pairs.n_samples, seed)
         self.landmarks_ = backend_for(edges.length).bring(chosen)
         settings: dict[str, Any] = {"solver": self.eigen_solver, "seed": seed}
@@ -343,23 +345,3 @@ class PatchLLE(PatchEmbedding):
                 "n_landmarks."
             )
         return np.sort(seed.permutation(n)[: int(count)])
-
-
-@on_any_device
-def _matrix(
-    weights: np.ndarray, row: np.ndarray, column: np.ndarray, n: int
-) -> sp.csr_array:
-    return sp.coo_array((weights, (row, column)), shape=(n, n)).tocsr()
-
-
-@on_any_device
-def _weighted_means(
-    weights: np.ndarray,
-    row: np.ndarray,
-    column: np.ndarray,
-    n: int,
-    embedding: np.ndarray,
-) -> np.ndarray:
-    """Return the mean of the rows `column` of an embedding, for every row (n, d)."""
-    shape = (n, embedding.shape[0])
-    return sp.coo_array((weights, (row, column)), shape=shape) @ embedding

@@ -19,11 +19,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
+from ..backends.arrays import array_namespace
 from ..backends.backend import on_any_device
 from ..backends.threads import map_blocks
 from ..neighbors.choice import find_query_neighbors, open_search
 from ..neighbors.sparse_metric import SparseMetric
-from .reconstruction import barycentric_weights
+from .reconstruction import barycentric_weights, relation_matrix, weighted_sums
 from .spectral import smallest_eigenpairs
 
 AROUND = 10
@@ -64,7 +65,7 @@ def interpolate(
            [0.5, 0.5],
            [0. , 1. ]])
     """
-    n, count = X.shape[0], landmarks.size
+    n, count = X.shape[0], landmarks.shape[0]
     around = min(AROUND, count)
     chosen = X[landmarks]
     if sp.issparse(X):
@@ -73,16 +74,22 @@ def interpolate(
         near = search.of_queries(X, chosen, n_jobs).indices
     else:
         near = find_query_neighbors(X, chosen, around, n_jobs=n_jobs).indices
-    row = np.repeat(np.arange(n), around)
-    weights = barycentric_weights(X, chosen, row, near.ravel(), REG, n_jobs=n_jobs)
-    weights, near = weights.reshape(n, around), near.copy()
-    weights[landmarks], near[landmarks, 0] = 0.0, np.arange(count)
+    xp = array_namespace(near)
+    own = xp.arange(n, device=near.device)
+    row = xp.reshape(xp.broadcast_to(own[:, None], (n, around)), (-1,))
+    weights = barycentric_weights(
+        X, chosen, row, xp.reshape(near, (-1,)), REG, n_jobs=n_jobs
+    )
+    weights, near = xp.reshape(weights, (n, around)), near + 0
+    # A landmark is the first around itself, and not once more where samples repeat.
+    others, own = near[landmarks], own[:count]
+    near[landmarks] = xp.where(others == own[:, None], others[:, :1], others)
+    weights[landmarks], near[landmarks, 0] = 0.0, own
     weights[landmarks, 0] = 1.0
-    places = row, near.ravel()
-    return sp.coo_array((weights.ravel(), places), shape=(n, count)).tocsr()
+    weights, near = xp.reshape(weights, (-1,)), xp.reshape(near, (-1,))
+    return relation_matrix(weights, row, near, (n, count))
 
 
-@on_any_device
 def landmark_embedding(
     weights: sp.csr_array,
     X: np.ndarray,
@@ -114,9 +121,30 @@ def landmark_embedding(
         Unit columns of mean 0, orthogonal to each other.
     """
     P = interpolate(X, landmarks, n_jobs=n_jobs)
-    errors = P - weights @ P
-    root = cholesky(_gram(P, n_jobs), lower=True)
-    half = solve_triangular(root, _gram(errors, n_jobs), lower=True)
+    products = products_of_columns(weights, P, n_jobs)
+    values, places = _place_landmarks(*products, n_components, solver, seed)
+    return values, weighted_sums(P, places)
+
+
+@on_any_device
+def products_of_columns(
+    weights: sp.csr_array, P: sp.csr_array, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return PᵀP and EᵀE, dense, for the errors E = P - W P."""
+    return _gram(P, n_jobs), _gram(P - weights @ P, n_jobs)
+
+
+@on_any_device
+def _place_landmarks(
+    inner: np.ndarray,
+    outer: np.ndarray,
+    n_components: int,
+    solver: str,
+    seed: np.random.RandomState,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the errors λ and landmarks Y of EᵀE y = λ PᵀP y, but for the constant."""
+    root = cholesky(inner, lower=True)
+    half = solve_triangular(root, outer, lower=True)
     matrix = solve_triangular(root, half.T, lower=True)
     matrix = (matrix + matrix.T) / 2
     null = root.sum(axis=0)
@@ -128,7 +156,7 @@ def landmark_embedding(
         inverse=lambda: _invert(matrix, null / np.linalg.norm(null)),
         seed=seed,
     )
-    return values, P @ solve_triangular(root, vectors, lower=True, trans=1)
+    return values, solve_triangular(root, vectors, lower=True, trans=1)
 
 
 def _gram(matrix: sp.csr_array, n_jobs: int | None) -> np.ndarray:

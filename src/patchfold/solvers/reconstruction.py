@@ -145,6 +145,33 @@ def _sparse_gram(
 
 
 @on_any_device
+def relation_matrix(
+    weights: np.ndarray, row: np.ndarray, column: np.ndarray, shape: tuple[int, int]
+) -> sp.csr_array:
+    """Return the sparse matrix of weights whose rows ascend."""
+    return sp.coo_array((weights, (row, column)), shape=shape).tocsr()
+
+
+@on_any_device
+def weighted_means(
+    weights: np.ndarray,
+    row: np.ndarray,
+    column: np.ndarray,
+    n: int,
+    embedding: np.ndarray,
+) -> np.ndarray:
+    """Return the mean of the rows `column` of an embedding, for every row (n, d)."""
+    shape = (n, embedding.shape[0])
+    return sp.coo_array((weights, (row, column)), shape=shape) @ embedding
+
+
+@on_any_device
+def weighted_sums(matrix: sp.csr_array, rows: np.ndarray) -> np.ndarray:
+    """Return the product of a sparse matrix and a narrow dense one."""
+    return matrix @ rows
+
+
+@on_any_device
 def reconstruction_embedding(
     weights: sp.csr_array,
     n_components: int,

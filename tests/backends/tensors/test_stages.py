@@ -24,6 +24,7 @@ from patchfold.graph.weights import (
 from patchfold.neighbors.choice import find_neighbors, find_query_neighbors
 from patchfold.neighbors.exact import search_all as search_arrays
 from patchfold.records import EdgeList
+from patchfold.solvers.reconstruction import barycentric_weights, entropic_weights
 from patchfold.solvers.spectral import smallest_eigenpairs
 
 EXTRA = 'needs the torch extra: pip install "patchfold[torch]"'
@@ -330,3 +331,48 @@ def test_the_table_of_a_device(tmp_path, monkeypatch):
     assert told.exit_code == 0, told.output
     assert "met; recall 1.0000" in told.output
     assert "torch" in (tmp_path / "device.md").read_text()
+
+
+class TestReconstruction:
+    @pytest.fixture
+    def relation(self):
+        """Return sorted rows of 0 to 6 neighbours each, and a length for each."""
+        rng = np.random.default_rng(3)
+        row = np.repeat(np.arange(400), rng.integers(0, 7, 400))
+        return row, rng.integers(0, 400, row.size), rng.exponential(size=row.size)
+
+    @pytest.fixture(params=["one block", "many blocks"], autouse=True)
+    def blocks(self, request, monkeypatch):
+        if request.param == "many blocks":
+            few = "patchfold.backends.tensors.reconstruction.block_bytes"
+            monkeypatch.setattr(few, lambda device: 2**16)
+
+    def test_weights_of_lengths_are_those_of_numpy(self, relation):
+        row, _, length = relation
+        expected = entropic_weights(row, length, 400, 1e-3)
+        found = entropic_weights(*tensors((row, length)), 400, 1e-3)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+    def test_weights_of_samples_are_those_of_numpy(self, relation):
+        row, column, _ = relation
+        X = np.random.default_rng(4).normal(size=(400, 3))
+        X[:50] = X[0]
+        queries = X + 0.1
+        queries[60:90] = X[0]
+        column[np.isin(row, np.arange(60, 90))] = 0  # all differences are 0
+        expected = barycentric_weights(queries, X, row, column, 1e-3)
+        found = barycentric_weights(*tensors((queries, X, row, column)), 1e-3)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+    def test_landmarks_give_the_embedding_of_numpy(self):
+        X = np.random.default_rng(5).uniform(size=(3000, 3)) * [4, 2, 0.1]
+        X[100:108] = X[100]
+        model = pf.PatchLLE(n_neighbors=12, n_landmarks=300)
+        here = model.fit(X)
+        placed = here.transform(X[:50] + 0.01)
+        there = pf.PatchLLE(n_neighbors=12, n_landmarks=300).fit(torch.from_numpy(X))
+        np.testing.assert_array_equal(there.landmarks_, here.landmarks_)
+        np.testing.assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-6)
+        np.testing.assert_allclose(there.embedding_, here.embedding_, atol=1e-7)
+        again = there.transform(torch.from_numpy(X[:50] + 0.01))
+        np.testing.assert_allclose(again, placed, atol=1e-7)
