@@ -43,26 +43,31 @@ def vectors():
     block = rng.normal(size=(100_000, 256))
     return lambda: eigenvectors.orthogonalize(block)
 
-def threads():
-    return lambda: map_blocks(lambda block: time.sleep(0.2), 200, 0, 2, step=1)
+over, complete = Event(), Event()
 
-over = Event()
+def threads():
+    def sleep(block):
+        time.sleep(0.2)
+        if block.stop == 1000:
+            complete.set()
+
+    return lambda: map_blocks(sleep, 1000, 0, 2, step=1)
 
 def factors():
-    return lambda: wait_for(lambda: over.wait(15))  # its end is waited for at exit
+    return lambda: wait_for(lambda: over.wait(120) or complete.set())
 
 for line in sys.stdin:
     run = globals()[line.strip()]()
     print("ready", flush=True)
-    start = time.perf_counter(), time.process_time()
+    start = time.process_time()
     try:
         run()
     except KeyboardInterrupt:
-        took = time.perf_counter() - start[0], time.process_time() - start[1]
-        print("stopped", *took, flush=True)
+        took = time.process_time() - start
+        print("complete" if complete.is_set() else "stopped", took, flush=True)
     print(map_blocks(lambda block: block.start, 4, 0, 2, step=1), flush=True)
     del run
-over.set()
+over.set()  # the end of what was left is waited for at exit
 """
 
 
@@ -74,8 +79,8 @@ from patchfold.solvers.factors import factorize
 
 line = sp.diags_array([[-1.0] * 29, [2.1] * 30, [-1.0] * 29], offsets=[-1, 0, 1])
 matrix = sp.csc_array(sp.kronsum(sp.kronsum(line, line), line))
-Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
+    Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     factorize(matrix, pivot=0.1)
 except KeyboardInterrupt:
     print("stopped")
@@ -110,8 +115,7 @@ def test_ctrl_c_ends_a_long_loop(loop, process):
     assert process.stdout.readline() == "ready\n"
     assert select.select([process.stdout], [], [], 0.7)[0] == []  # it is at work
     process.send_signal(signal.SIGINT)
-    word, seconds, worked = process.stdout.readline().split()
-    assert word == "stopped"
+    word, worked = process.stdout.readline().split()
+    assert word == "stopped"  # those that sleep were not waited for
     assert float(worked) < 0.7 + 2  # processor time: the machine may be busy
-    assert float(seconds) < 0.7 + 10  # those that sleep would sleep longer
     assert process.stdout.readline() == "[0, 1, 2, 3]\n"

@@ -8,11 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from helpers.pages import PATIENCE
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
-PATIENCE = 120
-"""Seconds that a page may take for what it is asked to do; on a busy machine, some."""
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.pages import until
 from matplotlib.image import imread
 
 from patchfold import Comparison
@@ -142,15 +143,6 @@ def rings(page):
     found = page.locator(".ring:visible")
     boxes = [found.nth(k).bounding_box() for k in range(found.count())]
     return [(b["x"] + b["width"] / 2, b["y"] + b["height"] / 2) for b in boxes]
-
-
-def until(page, check):
-    """Wait until the page is as it should be; a busy machine may take a minute."""
-    for _ in range(600):
-        if check():
-            return
-        page.wait_for_timeout(100)
-    assert check()
 
 
 def paint(page):

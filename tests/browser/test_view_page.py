@@ -11,20 +11,17 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.pages import PATIENCE, until
 from matplotlib.image import imread
 from scipy.ndimage import center_of_mass, label
 from sklearn.preprocessing import scale
 
 from patchfold.neighbors.choice import find_neighbors
-
-PATIENCE = 60
-"""Seconds."""
 
 RESOLVED = "--host-resolver-rules=MAP evil.example 127.0.0.1"
 """A browser for which a foreign name leads to this machine."""
@@ -81,7 +78,6 @@ def address(samples, tmp_path_factory):
 def open_view(open_page, browser, address):
     def open_it(width):
         page = open_page(address, width=width, browser=browser, accept_downloads=True)
-        page.set_default_timeout(1000 * PATIENCE)
         page.locator("#search:enabled").wait_for()
         wait_for_count(page, ROWS * COLUMNS)
         return page
@@ -106,14 +102,15 @@ def drawn(page):
 
 def drawn_grid(page):
     """Wait for all points; return them by row and column."""
+    until(page, lambda: len(drawn(page)) == ROWS * COLUMNS)
     points = drawn(page)
-    end = time.monotonic() + PATIENCE
-    while len(points) != ROWS * COLUMNS and time.monotonic() < end:
-        page.wait_for_timeout(200)
-        points = drawn(page)
-    assert len(points) == ROWS * COLUMNS
     grid = points[np.argsort(points[:, 1])].reshape(ROWS, COLUMNS, 2)
     return np.take_along_axis(grid, grid[:, :, :1].argsort(axis=1), axis=1)
+
+
+def lies_as(page, grid):
+    """Say whether all points are where they were."""
+    return np.allclose(drawn_grid(page), grid, rtol=0, atol=1)
 
 
 def row_at(samples, row, column):
@@ -164,14 +161,10 @@ def test_zooming_keeps_what_is_under_the_pointer(open_view):
     at = grid[4, 2]
     page.mouse.move(*at)
     page.mouse.wheel(0, -300)
-    end = time.monotonic() + PATIENCE
-    while len(drawn(page)) == ROWS * COLUMNS and time.monotonic() < end:
-        page.wait_for_timeout(100)
-    points = drawn(page)
-    assert len(points) < ROWS * COLUMNS
-    assert np.linalg.norm(points - at, axis=1).min() < 4
+    until(page, lambda: len(drawn(page)) < ROWS * COLUMNS)
+    assert np.linalg.norm(drawn(page) - at, axis=1).min() < 4
     page.get_by_role("button", name="Show all").click()
-    np.testing.assert_allclose(drawn_grid(page), grid, atol=1)
+    until(page, lambda: lies_as(page, grid))
 
 
 def saved(page):
@@ -207,12 +200,10 @@ def test_search_and_lasso_select_rows_and_save_them(open_view, samples):
 
 def test_colours_come_with_a_legend_that_filters(open_view, samples):
     page = open_view(1280)
-    grid = drawn_grid(page)
+    drawn_grid(page)  # all are there, and blue
     page.locator("#color").select_option("height")
-    end = time.monotonic() + PATIENCE
-    while len(drawn(page)) == grid[..., 0].size and time.monotonic() < end:
-        page.wait_for_timeout(200)
-    assert len(drawn(page)) < ROWS * COLUMNS  # not all of them are blue any more
+    # Not all of them are blue any more.
+    until(page, lambda: len(drawn(page)) < ROWS * COLUMNS)
     page.get_by_label("height: from").fill("0.25")
     wait_for_count(page, (samples["height"] >= 0.25).sum())
     page.locator("#color").select_option("kind")
@@ -232,16 +223,14 @@ def test_keys_move_and_zoom(open_view):
     page.locator("canvas").focus()
     page.keyboard.press("-")
     page.keyboard.press("ArrowRight")
-    end = time.monotonic() + PATIENCE
-    while np.allclose(drawn_grid(page), grid, atol=1) and time.monotonic() < end:
-        page.wait_for_timeout(100)
-    moved = drawn_grid(page)
-    steps = (moved[-1, 0, 1] - moved[0, 0, 1]) / (grid[-1, 0, 1] - grid[0, 0, 1])
+    middle = grid[..., 0].mean() - 60
+    moved = lambda: drawn_grid(page)[..., 0].mean()  # noqa: E731
+    until(page, lambda: moved() == pytest.approx(middle, abs=2))
+    now = drawn_grid(page)
+    steps = (now[-1, 0, 1] - now[0, 0, 1]) / (grid[-1, 0, 1] - grid[0, 0, 1])
     assert steps == pytest.approx(1 / 1.4, abs=0.01)
-    assert moved[:, :, 0].mean() == pytest.approx(grid[:, :, 0].mean() - 60, abs=2)
     page.keyboard.press("0")
-    page.wait_for_timeout(300)
-    np.testing.assert_allclose(drawn_grid(page), grid, atol=1)
+    until(page, lambda: lies_as(page, grid))
 
 
 HOSTILE = """async ([address, style]) => {

@@ -6,6 +6,7 @@ import socket
 import threading
 
 import pytest
+from helpers.pages import PATIENCE
 
 from patchfold.cli._page_server import MOST_BODY, PageServer, files_below
 
@@ -69,7 +70,7 @@ def ask(server):
     """Send a request with the right Host, and return its answer, its body read."""
 
     def send(path, method="GET", body=None, host=None, **headers):
-        link = http.client.HTTPConnection(*server.server_address, timeout=10)
+        link = http.client.HTTPConnection(*server.server_address, timeout=PATIENCE)
         link.putrequest(method, path, skip_host=True)
         hosts = host if isinstance(host, list) else [host]
         for name in hosts:
@@ -210,7 +211,7 @@ def test_no_other_file_is_given(server, ask, path):
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_long_body_is_not_read(server, ask, method):
     body = b" " * (MOST_BODY + 1)
-    with socket.create_connection(server.server_address, timeout=10) as link:
+    with socket.create_connection(server.server_address, timeout=PATIENCE) as link:
         link.sendall(
             f"{method} {home(server)} HTTP/1.1\r\n"
             f"Host: 127.0.0.1:{server.server_port}\r\n"
@@ -248,7 +249,7 @@ def test_nonsense_is_refused_without_a_word_on_the_terminal(server, ask, capfd):
         b"FOO / HTTP/1.1\r\n\r\n",
         b"\xff\x00\r\n\r\n",
     ):
-        with socket.create_connection(server.server_address, timeout=10) as link:
+        with socket.create_connection(server.server_address, timeout=PATIENCE) as link:
             link.sendall(sent)
             link.shutdown(socket.SHUT_WR)
             while link.recv(4096):
