@@ -128,6 +128,13 @@ def test_a_workflow_has_its_jobs_and_runs_what_is_there(workflow):
                     assert path.suffix == ".py" or os.access(path, os.X_OK)
 
 
+def test_an_action_is_one_commit_with_its_version_beside():
+    pinned = r"uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
+    for path in (ROOT / ".github/workflows").glob("*.yml"):
+        for found in re.findall(r"\buses: (?!\./).*", path.read_text("utf-8")):
+            assert re.fullmatch(pinned, found), f"{path.name}: {found}"
+
+
 def test_every_workflow_is_listed():
     there = {path.stem for path in (ROOT / ".github/workflows").glob("*.yml")}
     assert there == WORKFLOWS.keys()
