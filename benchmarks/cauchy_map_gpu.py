@@ -138,14 +138,14 @@ def report(device: torch.device, n: int, m: int, target: float | None) -> str:
     model.transform(new)
     wait(device)
     placing = time.perf_counter() - start
+    span = float(np.ptp(model._fitted.map.Y.cpu().numpy(), 0).max())
     limit = "" if target is None else f" (target {target})"
     longest = sorted(stages.items(), key=lambda pair: -pair[1])
     return "\n".join(
         [
             f"{n:,} x {m}: {best:.3f} s{limit}, first {first:.2f} s, "
             f"{model.n_iter_} steps, same bits: {same}, {quality(model, X)}",
-            f"  transform of {len(new):,}: {placing:.3f} s; "
-            f"span of the map {float(np.ptp(model._map.Y.cpu().numpy(), 0).max()):.0f}",
+            f"  transform of {len(new):,}: {placing:.3f} s; span of the map {span:.0f}",
             "  " + ", ".join(f"{name} {s:.3f}" for name, s in longest if s >= 5e-4),
             f"  the rest {rest:.3f}",
         ]

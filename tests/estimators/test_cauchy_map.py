@@ -471,12 +471,21 @@ def test_names_of_columns_and_copies(wine):
     )
 
 
+def test_a_matrix_is_not_kept():
+    X = np.random.default_rng(3).normal(size=(300, 3))
+    D = cdist(X, X)
+    model = pf.CauchyMap(5, dissimilarity="precomputed").fit(D)
+    assert len(pickle.dumps(model)) < D.nbytes / 2
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.transform(D[:9]), model.embedding_[:9])
+
+
 def test_a_sample_with_the_hash_of_another_is_not_taken_for_it(monkeypatch):
     X = np.random.default_rng(3).normal(size=(40, 3))
     model = pf.CauchyMap().fit(X)
     new = X[:5] + 0.1
     expected = model.transform(new)
-    keys = model._keys[np.argsort(model._order)]
+    keys = model._fitted.keys[np.argsort(model._fitted.order)]
     monkeypatch.setattr("patchfold.solvers.field.placing.row_keys", lambda _: keys[:5])
     np.testing.assert_array_equal(model.transform(new), expected)
 

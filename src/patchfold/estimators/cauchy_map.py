@@ -11,11 +11,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin as PrefixedNames
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..backends.backend import NUMPY, backend_for
+from ..backends.backend import NUMPY, Backend, backend_for
 from ..backends.progress import report
 from ..backends.threads import begin_stage
 from ..neighbors.choice import resolve_n_neighbors
-from ..records import Links
 from ..solvers.field import placing
 from ..solvers.field.attraction import near_pairs, unite
 from ..solvers.field.descent import Recipe, descend
@@ -41,7 +40,7 @@ from .parameters import (
     check_source,
     is_precomputed,
 )
-from .stored.cauchy_map import StoredMap
+from .stored.cauchy_map import FittedMap, StoredMap
 
 STAGES = ("neighbours", "edges", "coordinates")
 """What a fit does, in this order; progress is reported by these names."""
@@ -263,19 +262,21 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
         check_map_parameters(self, y)
         here = where_drawn(self, X, y)
         with here.working_on(X, "Lower n_neighbors, or fit fewer samples."):
-            self._train_X = check_source(self, here.bring(X), reset=True)
-            found = self._draw(y, X)
+            found = self._draw(here, X, y)
         self.embedding_ = backend_for(X).give_back(found)
         self._n_features_out = self.n_components
         return self
 
-    def _draw(self, y: Any, given: Any) -> Any:
+    def _draw(self, here: Backend, given: Any, y: Any) -> Any:
         """Draw the map of the samples, `given` as they were; return coordinates."""
-        n = self._train_X.shape[0]
+        X = check_source(self, here.bring(given), reset=True)
+        n = X.shape[0]
         self.n_neighbors_ = resolve_n_neighbors(self.n_neighbors, n)
         begin_stage("neighbours", STAGES)
         places, first = read_init(self.init, given, n, self.n_components)
-        setting = self._open(y)
+        codes = self._read_labels(y, n)
+        opened, setting = self._open(X if codes is None else dense_for_labels(X), codes)
+        del X  # `opened` has them, in our order
         begin_stage("edges", STAGES)
         links = setting.links
         weighed = links.indices, links.lengths, self.separation, self.n_jobs
@@ -291,9 +292,8 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         if not found.converged:
             warn_of_the_limit(self.max_iter)
-        self._order, self._Z = setting.order, found.Z
-        self._reach = placing.reach_of(links.lengths)
-        self._map = self._make_map(found.Y)
+        chart = self._make_map(found.Y, found.Z, placing.reach_of(links.lengths))
+        self._fitted = FittedMap(*opened, codes, setting.order, chart)
         return in_input_order(found.Y[:, : self.n_components], setting.order)
 
     def transform(self, X: Any) -> Any:
@@ -317,68 +317,45 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
             Coordinates.
         """
         check_is_fitted(self)
-        backend, here = backend_for(X), backend_for(self._map.Y)
+        kept, backend = self._fitted, backend_for(X)
+        here = backend_for(kept.map.Y)
         X = NUMPY.bring(X) if here.is_numpy else X
         X = here.bring(check_source(self, X, reset=False))
-        X = X if is_precomputed(self) else as_sparse_as(X, self._train_X)
+        X = X if kept.X is None else as_sparse_as(X, kept.X)
         with here.working_on(X, "Place fewer samples at a time."):
-            placed = self._place(X)
+            placed = kept.place(X, self.n_jobs)
         check_placed(placed)
         return backend.give_back(placed[:, : self.n_components])
 
-    def _place(self, X: Any) -> Any:
-        """Return coordinates (q, 2) of new samples."""
-        if is_precomputed(self):
-            links = self._source.link(X, self.n_jobs)
-            known, placed = placing.settle_links(self._map.Y, links)
-            links = Links(links.indices[~known], links.lengths[~known])
-        else:
-            trained = self._keys, self._map.Y, self._train_X
-            known, placed = placing.recognise(*trained, X)
-            if not known.all():
-                new = X[~known]
-                new = new if self._labels is None else self._labels.join(new)
-                links = self._source.link(new, self.n_jobs)
-        if not known.all():
-            placed[~known] = placing.place(self._map, links, self.n_jobs)
-            far = NUMPY.bring(placing.is_far(self._map, links))
-            placing.warn_of_far(np.flatnonzero(NUMPY.bring(~known))[far])
-        return placed
-
-    def _open(self, y: Any) -> Setting:
-        """Find who is near whom, with labels if there are any."""
-        self._codes = self._labels = None
+    def _read_labels(self, y: Any, n_samples: int) -> np.ndarray | None:
+        """Return class codes (n,), -1 without a label; None where none counts."""
         self.__dict__.pop("classes_", None)
         has_labels = y is not None and self.label_weight > 0
-        labels = read_labels(y, self._train_X.shape[0]) if has_labels else None
-        if is_precomputed(self):
-            self._keys = None
-            wanted = self.n_neighbors_, self.metric == PRECOMPUTED
-            self._source, setting = open_matrix(self._train_X, *wanted)
-            return setting
-        if labels is not None:
-            self._train_X = dense_for_labels(self._train_X)
-            self._codes, self.classes_ = labels
-        return self._open_samples()
+        labels = read_labels(y, n_samples) if has_labels else None
+        if labels is None:
+            return None
+        codes, self.classes_ = labels
+        return codes
 
-    def _open_samples(self, order: Any = None) -> Setting:
-        """Find who is near whom, and set what new samples are linked by.
+    def _open(
+        self, X: Any, codes: np.ndarray | None, order: Any = None
+    ) -> tuple[tuple[Any, Any, Any, Any], Setting]:
+        """Find who is near whom; return the first parts of `FittedMap` before that.
 
-        Training samples are then in our order. `order` is that of a stored model; None
-        finds one.
+        `order` is that of a stored model; None finds one.
         """
-        X = self._train_X
-        settings, keys = settings_of_map(self), row_keys(X)
-        self._labels = None
-        if self._codes is not None:
-            wanted = self.label_weight, self.n_neighbors_, self.n_jobs
-            X, self._labels = add_labels(X, self._codes, *wanted)
-        self._source, setting = open_samples(X, settings, self.n_jobs, order=order)
-        self._keys = keys[setting.order]
-        ours = self._source.samples  # held once, where these are all that is searched
-        is_all = X is self._train_X and self._source.axes is None
-        self._train_X = ours if is_all else self._train_X[setting.order]
-        return setting
+        if is_precomputed(self):
+            wanted = self.n_neighbors_, self.metric == PRECOMPUTED
+            matrix, setting = open_matrix(X, *wanted)
+            return (matrix, None, None, None), setting
+        settings, keys, joined, labels = settings_of_map(self, X), row_keys(X), X, None
+        if codes is not None:
+            weighed = self.label_weight, self.n_neighbors_, self.n_jobs
+            joined, labels = add_labels(X, codes, *weighed)
+        source, setting = open_samples(joined, settings, self.n_jobs, order=order)
+        is_all = joined is X and source.axes is None  # then they are held once
+        ours = source.samples if is_all else X[setting.order]
+        return (source, ours, keys[setting.order], labels), setting
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

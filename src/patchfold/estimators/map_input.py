@@ -67,8 +67,8 @@ def dense_for_labels(X: Any) -> Any:
     return X.toarray()
 
 
-def settings_of_map(model: Any) -> Settings:
-    """Return how the neighbours of a map are found and compared."""
+def settings_of_map(model: Any, X: Any) -> Settings:
+    """Return how the neighbours of samples X of a map are found and compared."""
     return Settings(
         model.n_neighbors_,
         model.dissimilarity,
@@ -76,5 +76,5 @@ def settings_of_map(model: Any) -> Settings:
         model.ridge,
         model.neighbors_algorithm,
         model.reduce,
-        metric_of(model, model._train_X),
+        metric_of(model, X),
     )
