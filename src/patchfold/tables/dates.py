@@ -120,10 +120,12 @@ def _split_zones(texts: pd.Series) -> tuple[pd.Series, pd.Series | None]:
     parts = texts.str.extract(_ZONE)
     if parts["time"].isna().all():
         return texts, None
-    hours = parts["hours"].fillna(parts["east"]).fillna("+0")
-    minutes = pd.to_numeric(parts["minutes"].fillna(parts["rest"]).fillna("0"))
-    ahead = np.where(hours.str.startswith("-"), -1, 1)
-    offsets = pd.to_timedelta(pd.to_numeric(hours) * 60 + ahead * minutes, unit="min")
+    west = [parts[name].str.startswith("-", na=False) for name in ("hours", "east")]
+    numbers = parts.drop(columns="time").apply(pd.to_numeric)
+    hours = numbers["hours"].fillna(numbers["east"]).fillna(0)
+    minutes = numbers["minutes"].fillna(numbers["rest"]).fillna(0)
+    ahead = np.where(west[0] | west[1], -1, 1)
+    offsets = pd.to_timedelta(hours * 60 + ahead * minutes, unit="min")
     return texts.str.replace(_ZONE, r"\g<time>", regex=True), offsets
 
 

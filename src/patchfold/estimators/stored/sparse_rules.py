@@ -80,6 +80,6 @@ class Samples:
             )
         pointer = np.concatenate([[0], np.cumsum(counts)])
         # Of 32 bits where they suffice: scikit-learn's loops take no others.
-        kind = sp.get_index_dtype(maxval=max(column.size, features))
+        kind = np.int32 if max(column.size, features) < 2**31 else np.int64
         places = column.astype(kind), pointer.astype(kind)
         return sp.csr_array((data, *places), shape=(counts.size, features))
