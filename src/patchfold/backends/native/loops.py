@@ -118,15 +118,8 @@ def parts_of(
     )
 
 
-def aligned(values: np.ndarray) -> np.ndarray:
-    """Return a contiguous copy that begins where a line of cache does: 64 bytes."""
-    copy = aligned_zeros(values.shape, values.dtype)
-    copy[...] = values
-    return copy
-
-
 def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Return zeros that begin where a line of cache does."""
+    """Return zeros that begin where a line of cache does: 64 bytes."""
     kind = np.dtype(dtype)
     n_bytes = math.prod(shape) * kind.itemsize
     room = np.zeros(n_bytes + 64, dtype=np.uint8)

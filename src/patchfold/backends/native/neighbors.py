@@ -7,13 +7,13 @@ index. See `loops.py`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import Array, array_namespace
 from ..threads import map_blocks
-from .loops import aligned, as_kind, check_places, is_plain, loops, pairs_at_once
+from .loops import aligned_zeros, as_kind, check_places, is_plain, loops, pairs_at_once
 
 TIE_BITS = 40
 """Squared distances that agree to this many binary digits are ties."""
@@ -39,12 +39,25 @@ BEHIND = 3
 """Groups that are read behind the last one, and must be there."""
 
 
-def in_groups(points: np.ndarray) -> np.ndarray:
-    """Put samples in groups of `GROUP`, feature by feature; infinity fills the last."""
-    n, m = points.shape
-    filled = np.full(((-(-n // GROUP) + BEHIND) * GROUP, m), np.inf, dtype=np.float32)
-    filled[:n] = points
-    return aligned(filled.reshape(-1, GROUP, m).transpose(0, 2, 1))
+def in_groups(
+    rows: np.ndarray,
+    size: int = GROUP,
+    dtype: Any = np.float32,
+    *,
+    fill: float = np.inf,
+    behind: int = BEHIND,
+) -> np.ndarray:
+    """Put rows (n, m) in groups of a size, number by number: (groups, m, size).
+
+    `fill` fills the last group, and `behind` groups more.
+    """
+    n, m = rows.shape
+    n_groups = -(-n // size) + behind
+    filled = np.full((n_groups * size, m), fill, dtype)
+    filled[:n] = rows
+    groups = aligned_zeros((n_groups, m, size), dtype)
+    groups[...] = filled.reshape(n_groups, size, m).transpose(0, 2, 1)
+    return groups
 
 
 class Members(NamedTuple):

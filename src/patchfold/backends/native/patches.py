@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .loops import aligned, as_kind, is_plain, loops
+from .loops import as_kind, is_plain, loops
+from .neighbors import in_groups
 
 Comparer = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Places in two descriptions -> the numbers of these pairs."""
@@ -144,7 +145,10 @@ def turns_of_pairs(
     plain = _plain(*left, *right)
     if plain is None:
         return None
-    sides = [_side_by_side(part) for part in plain[2:]]
+    sides = [
+        in_groups(part.reshape(part.shape[0], -1), LANES, float, fill=0.0, behind=0)
+        for part in plain[2:]
+    ]
 
     def compare(row: np.ndarray, column: np.ndarray) -> np.ndarray:
         values = np.empty((3, row.size))
@@ -179,11 +183,3 @@ def _plain(*parts: Any) -> list[np.ndarray] | None:
     ):
         return None
     return [as_kind(part, np.float64) for part in parts]
-
-
-def _side_by_side(rows: np.ndarray) -> np.ndarray:
-    """Return arrays in groups of `LANES`, number by number; zeros fill the last."""
-    flat = rows.reshape(rows.shape[0], -1)
-    filled = np.zeros((-(-flat.shape[0] // LANES) * LANES, flat.shape[1]))
-    filled[: flat.shape[0]] = flat
-    return aligned(filled.reshape(-1, LANES, flat.shape[1]).transpose(0, 2, 1))
