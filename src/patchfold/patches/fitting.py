@@ -267,98 +267,75 @@ def fit_patches(
     >>> patches.mean.ravel().tolist(), patches.covariance.ravel().tolist()
     ([1.0, 1.0, 3.0], [2.0, 2.0, 2.0])
     """
-    xp = array_namespace(X)
-    n_patches, n_neighbors = indices.shape
-    m = X.shape[1]
+    (n_patches, n_neighbors), m = indices.shape, X.shape[1]
     n_points = n_neighbors + int(include_center)
     model = CovarianceModel(
         shrinkage, ridge, variance, covariance, n_directions, n_features
     )
     by_points = keep_points or covariance != "full" or shrinkage == "ledoit_wolf"
     by_sums = n_points > m and not by_points
-    if by_sums and isinstance(X, np.ndarray) and 2 * n_neighbors > X.shape[0]:
-        settings = (model, include_center, warn_identical, n_jobs)
-        return _fit_to_most(centers, X, indices, *settings)
 
     def fit(block: slice) -> tuple[Array, ...]:
-        rows = indices[block, :]
-        if not (keep_points or model.covariance == "robust"):
-            ours = centers[block, ...]
-            found = moments_of_patches(
-                ours, X, rows, include_center, factored=not by_sums
-            )
+        ours = centers[block, ...], X, indices[block, :], include_center
+        if not (keep_points or covariance == "robust"):
+            found = moments_of_patches(*ours, factored=not by_sums)
             if found is not None and not by_sums:
                 return found[0], None, *model.of_points(found[1])
             if found is not None:
                 total = np.trace(found[1], axis1=1, axis2=2)
                 return found[0], None, *model.of_covariances(found[1], total, n_points)
-        flat = xp.reshape(rows, (-1,))
-        points = xp.reshape(xp.take(X, flat, axis=0), (*rows.shape, m))
-        if include_center:
-            points = xp.concat([centers[block, :][:, None, :], points], axis=1)
-        # From the first point, so that identical points differ by exactly nothing.
-        first = points[:, :1, :]
-        gaps = points - first
-        if covariance == "robust":
-            offset, centred = robust_points(gaps)
-        else:
-            offset = xp.mean(gaps, axis=1, keepdims=True)
-            centred = gaps - offset
-        mean = (first + offset)[:, 0, :]
-        return mean, points if keep_points else None, *model.of_points(centred)
+        points = _points_of_patches(*ours)
+        kept = points if keep_points else None
+        mean, shapes = _fit_points(points, model)
+        return mean, kept, *shapes
 
-    size = 8 * (3 * n_points * m + (2 * m * m if n_points > m else 0))
-    mean, kept, *shapes = fill_blocks(fit, n_patches, size, n_jobs)
+    if by_sums and isinstance(X, np.ndarray) and 2 * n_neighbors > X.shape[0]:
+        mean, sums = moments_of_most(
+            centers, X, indices, include_center=include_center, n_jobs=n_jobs
+        )
+        total = np.trace(sums, axis1=1, axis2=2)
+        kept, shapes = None, model.of_covariances(sums, total, n_points)
+    else:
+        size = 8 * (3 * n_points * m + (2 * m * m if n_points > m else 0))
+        mean, kept, *parts = fill_blocks(fit, n_patches, size, n_jobs)
+        shapes = Shapes(*parts)
     if warn_identical:
-        warn_if_degenerate(shapes[2], n_points)
-    return _assemble(centers, mean, Shapes(*shapes), model, n_points, kept)
-
-
-def _fit_to_most(
-    centers: np.ndarray,
-    X: np.ndarray,
-    indices: np.ndarray,
-    model: CovarianceModel,
-    include_center: bool,
-    warn_identical: bool,
-    n_jobs: int | None,
-) -> Patches:
-    """Fit patches of more than half of the samples, all of them by one product."""
-    mean, matrices = moments_of_most(
-        centers, X, indices, include_center=include_center, n_jobs=n_jobs
-    )
-    n_points = indices.shape[1] + int(include_center)
-    total = np.trace(matrices, axis1=1, axis2=2)
-    if warn_identical:
-        warn_if_degenerate(total, n_points)
-    shapes = model.of_covariances(matrices, total, n_points)
-    return _assemble(centers, mean, shapes, model, n_points)
-
-
-def _assemble(
-    centers: Array,
-    mean: Array,
-    shapes: Shapes,
-    model: CovarianceModel,
-    n_points: int,
-    points: Array = None,
-) -> Patches:
-    """Put means and covariances where `Patches` keeps them."""
-    kind = "factor" if n_points <= mean.shape[1] else "dense"
-    if model.covariance == "diagonal":
-        kind = "diagonal"
-    n_features = None
-    if model.n_features is not None:
-        n_features = model.n_features + 0 * shapes.noise
+        warn_if_degenerate(shapes.total, n_points)
+    kind = "factor" if n_points <= m else "dense"
     return Patches(
         center=centers,
         mean=mean,
         noise=shapes.noise,
         n_directions=shapes.n_directions,
-        points=points,
-        n_features=n_features,
-        **{kind: shapes.matrices},
+        points=kept,
+        n_features=None if n_features is None else n_features + 0 * shapes.noise,
+        **{"diagonal" if covariance == "diagonal" else kind: shapes.matrices},
     )
+
+
+def _points_of_patches(
+    centers: Array, X: Array, indices: Array, include_center: bool
+) -> Array:
+    """Return the points (q, p, m) of patches, the centre first where it is one."""
+    xp = array_namespace(X)
+    points = xp.take(X, xp.reshape(indices, (-1,)), axis=0)
+    points = xp.reshape(points, (*indices.shape, X.shape[1]))
+    if include_center:
+        points = xp.concat([centers[:, None, :], points], axis=1)
+    return points
+
+
+def _fit_points(points: Array, model: CovarianceModel) -> tuple[Array, Shapes]:
+    """Return means and covariances of points (q, p, m)."""
+    # From the first point, so that identical points differ by exactly nothing.
+    first = points[:, :1, :]
+    gaps = points - first
+    if model.covariance == "robust":
+        offset, centred = robust_points(gaps)
+    else:
+        offset = array_namespace(gaps).mean(gaps, axis=1, keepdims=True)
+        centred = gaps - offset
+    return (first + offset)[:, 0, :], model.of_points(centred)
 
 
 def warn_if_degenerate(total: Array, n_points: int) -> None:
