@@ -22,7 +22,7 @@ from ..backends.arrays import Array, array_namespace
 from ..backends.backend import Backend, backend_for
 from ..backends.progress import report
 from ..backends.threads import begin_stage, without_progress
-from ..graph.connectivity import join_components
+from ..graph.connectivity import closed_components, join_components
 from ..graph.labels import get_label_rule
 from ..graph.weights import Components, find_pieces
 from ..neighbors.choice import resolve_n_neighbors
@@ -76,6 +76,7 @@ class PatchEmbedding(
     _parameter_rules: ClassVar[dict[str, Any]] = COMMON_RULES
     _can_take_all_pairs: ClassVar[bool] = False
     _links_new_samples: ClassVar[bool] = True
+    _joins_closed_groups: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed the samples of X.
@@ -135,10 +136,12 @@ class PatchEmbedding(
 
     def _join(self, pairs: Pairs, source: Source) -> tuple[Pairs, int]:
         """Add edges until the graph is as connected as the embedding needs it."""
-        pieces = find_pieces(pairs.n_samples, pairs.source, pairs.target)
-        parts = self._components(pairs, Components(*pieces))
+        count, labels = find_pieces(pairs.n_samples, pairs.source, pairs.target)
+        parts = Components(count, labels)
+        if self._joins_closed_groups:
+            parts = closed_components(pairs)
         if parts.count == 1:
-            return pairs, pieces[0]
+            return pairs, count
         rule = self.label_rule
         removes = rule is not None and get_label_rule(rule).removes_edges
         joined = join_components(
@@ -152,7 +155,7 @@ class PatchEmbedding(
             search=source.metric_search,
             n_jobs=self.n_jobs,
         )
-        return joined, pieces[0]
+        return joined, count
 
     def transform(self, X: Any) -> Array:
         """Place new samples in the embedding. No label of a new sample is ever used.
@@ -214,10 +217,6 @@ class PatchEmbedding(
     def _solve(self, edges: EdgeList, X: Any) -> tuple[Array, Any]:
         """Return the coordinates of the samples X, and what places new ones."""
         raise NotImplementedError
-
-    def _components(self, pairs: Pairs, weak: Components) -> Components:
-        """Find the parts of the graph that the embedding needs to be one."""
-        return weak
 
     def _seed(self) -> np.random.RandomState:
         """Return the source of solver start vectors; fixed unless the user seeds it."""

@@ -9,10 +9,8 @@ import numpy as np
 
 from ..backends.arrays import Array, array_namespace
 from ..backends.backend import backend_for
-from ..graph.connectivity import closed_components
 from ..graph.labels import get_label_rule
-from ..graph.weights import Components
-from ..records import EdgeList, Links, Pairs
+from ..records import EdgeList, Links
 from ..solvers.landmarks import landmark_embedding
 from ..solvers.reconstruction import (
     barycentric_weights,
@@ -213,6 +211,7 @@ class PatchLLE(PatchEmbedding):
     (178, 2)
     """
 
+    _joins_closed_groups: ClassVar[bool] = True
     _parameter_rules: ClassVar[dict[str, Any]] = {
         **PatchEmbedding._parameter_rules,
         "reg": Float(0, open_low=True),
@@ -280,9 +279,6 @@ class PatchLLE(PatchEmbedding):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
-
-    def _components(self, pairs: Pairs, weak: Components) -> Components:
-        return closed_components(pairs)
 
     @property
     def reconstruction_error_(self) -> float:
