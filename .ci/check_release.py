@@ -52,14 +52,18 @@ def _find_problems_of_tag(
 ) -> Iterator[str]:
     if tag != f"v{version}":
         yield f"version.py: the tag is {tag}, and the version {version}."
-    day = r"\d{4}-\d{2}-\d{2}"
-    heading = rf"^## \[{re.escape(version)}\] - {day}$"
+    heading = rf"^## \[{re.escape(version)}\] - (\d{{4}}-\d{{2}}-\d{{2}})$"
     section = re.search(rf"{heading}\n(.*?)(?=^## |\Z)", changelog, re.M | re.S)
+    citation = read(root, "CITATION.cff")
     if section is None:
         yield f"CHANGELOG.md: there is no heading '## [{version}] - YYYY-MM-DD'."
-    elif not re.search(r"^- ", section[1], re.MULTILINE):
-        yield f"CHANGELOG.md: the section of {version} is empty."
-    citation = read(root, "CITATION.cff")
+    else:
+        if not re.search(r"^- ", section[2], re.MULTILINE):
+            yield f"CHANGELOG.md: the section of {version} is empty."
+        if f"\ndate-released: {section[1]}\n" not in citation:
+            yield f"CITATION.cff: there is no line 'date-released: {section[1]}'."
+    if re.search(r"^## \[Unreleased\]", changelog, re.MULTILINE):
+        yield f"CHANGELOG.md: 'Unreleased' is not yet a part of {version}."
     if not re.search(rf'^version: "?{re.escape(version)}"?$', citation, re.MULTILINE):
         yield f"CITATION.cff: there is no line 'version: {version}'."
     recipe = read(root, "packaging/conda/meta.yaml")

@@ -47,8 +47,11 @@ def released(tmp_path):
     version = "src/patchfold/backends/version.py"
     change(version, f'"{now}"', '"7.8.9"')
     change("packaging/conda/meta.yaml", f'"{now}"', '"7.8.9"')
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8").replace("[Unreleased]", "[0.0.0]")
+    (tmp_path / "CHANGELOG.md").write_text(text, "utf-8")
     change("CHANGELOG.md", "\n## [", "\n## [7.8.9] - 2026-11-18\n\n- x\n\n## [")
-    change("CITATION.cff", "\ntype: software", "\nversion: 7.8.9\ntype: software")
+    about = "\nversion: 7.8.9\ndate-released: 2026-11-18\ntype: software"
+    change("CITATION.cff", "\ntype: software", about)
     return tmp_path, change
 
 
@@ -68,6 +71,8 @@ def test_a_release_is_in_order_with_its_own_tag_only(released):
     [
         ("CHANGELOG.md", "[7.8.9] - 2026-11-18", "[7.8.9]", "there is no heading"),
         ("CHANGELOG.md", "\n- x\n", "\n", "the section of 7.8.9 is empty"),
+        ("CHANGELOG.md", "\n## [", "\n## [Unreleased]\n\n## [", "'Unreleased' is not"),
+        ("CITATION.cff", "2026-11-18", "2026-11-17", "no line 'date-released: 2026-11"),
         (
             "CITATION.cff",
             "version: 7.8.9",
