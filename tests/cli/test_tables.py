@@ -385,6 +385,14 @@ class TestNewRows:
             ({"a": "2020-01-01"}, "column 'a' must have numbers only. Got dates"),
             ({"day": 5}, "column 'day' must have dates. Got '5'"),
             ({"ok": "perhaps"}, "column 'ok' must have numbers only. Got perhaps"),
+            (
+                {"a": "old", "c": "new", "day": 5},
+                "'a' must have numbers only. Got old; column 'c' must have numbers "
+                "only. Got new; column 'day' must have dates. Got '5' instead: mend "
+                "these cells, or count words as missing (--missing old,new) or say "
+                "how dates are written (--dates)",
+            ),
+            ({"a": np.inf}, "infinite cells; count them as missing (--missing inf,"),
         ],
     )
     def test_another_kind_of_column_is_refused(self, fitted, tmp_path, change, words):
@@ -403,9 +411,27 @@ class TestNewRows:
         done, _ = self.place(frame, model, tmp_path)
         assert done.exit_code == 2
         assert "Got no idea instead" in done.output
-        assert "count them as missing (--missing 'no idea')." in done.output
+        assert "count words as missing (--missing 'no idea')." in done.output
         done, _ = self.place(frame, model, tmp_path, "--missing", "no idea")
         assert done.exit_code == 0, done.output
+
+    def test_only_the_words_that_are_no_truth_values_are_named(self, fitted, tmp_path):
+        frame, model, _ = fitted
+        frame = frame.astype({"ok": object})
+        frame.loc[frame.index[1], "ok"] = "perhaps"
+        done, _ = self.place(frame, model, tmp_path)
+        assert done.exit_code == 2
+        assert "Got perhaps instead" in done.output
+        done, _ = self.place(frame, model, tmp_path, "--missing", "perhaps")
+        assert done.exit_code == 0, done.output
+        assert "a missing cell was filled" in done.output
+
+    def test_how_new_columns_are_written_is_told(self, fitted, tmp_path):
+        frame, model, _ = fitted
+        frame = frame.assign(a=frame["a"].map("{} kg".format))
+        done, _ = self.place(frame, model, tmp_path)
+        assert done.exit_code == 0, done.output
+        assert "a: numbers with 'kg' beside them" in done.output
 
     def test_what_a_file_says_of_its_table_is_checked(self, fitted, tmp_path):
         _, model, _ = fitted

@@ -102,7 +102,7 @@ def _for(commands: tuple[str, ...], *words: str) -> dict[str, tuple[str, ...]]:
 WORKS: tuple[str, ...] = ()
 MISSING = ("cells are missing", "b 1", "--impute median", "--drop")
 NO_COORDINATE = ("1 samples", "no coordinate in 'a' or 'b'", "leave these rows out")
-INFINITE = ("column 'b'", "1 infinite cells", "--drop")
+INFINITE = ("column 'b'", "1 infinite cells", "--missing inf,-inf")
 NO_MAGNITUDE = ("X has a value of size", "1e+150", "scale")
 MIXED = ("column 'b' has numbers", "1 of 50 rows", "--drop b")
 NO_NUMBERS = ("column 'b' must have numbers only", "Got")

@@ -11,6 +11,7 @@ from sklearn.base import clone
 import patchfold as pf
 from patchfold.tables import (
     MissingValuesError,
+    Source,
     UndecidedColumnsError,
     choose_columns,
     encode_classes,
@@ -20,6 +21,7 @@ from patchfold.tables import (
     read_table,
     write_table,
 )
+from patchfold.tables.columns import choose_from
 from patchfold.tables.encoding import describe_columns, summarize_columns
 from patchfold.tables.interpretation import Customs, interpret
 
@@ -296,7 +298,7 @@ class TestColumns:
                 [f"free text of some length {i:09}" for i in range(40)],
                 "free text: leav",
             ),
-            ([np.inf, *range(39)], "1 infinite cells: leave it out"),
+            ([np.inf, *range(39)], "1 infinite cells: count them as missing and fill"),
             (range(7, 47), "'extra' counts the rows: leave it out"),
         ],
     )
@@ -305,6 +307,38 @@ class TestColumns:
         with pytest.raises(UndecidedColumnsError, match=words):
             choose_columns(table)
         assert choose_columns(table, drop=["extra"]).numbers == ("size",)
+
+    @pytest.mark.parametrize(
+        ("code", "other", "counted"),
+        [(-999, 0, True), (-99.0, 5, True), (-999, -1, False), (-9, 5, False)],
+    )
+    def test_codes_for_missing_cells_are_doubted(self, code, other, counted):
+        table = pd.DataFrame(
+            {"size": [1.0, 3.0] * 20, "x": [code, other, 7.5, 2.5] * 10}
+        )
+        if not counted:
+            assert choose_columns(table).numbers == ("size", "x")
+            return
+        with pytest.raises(UndecidedColumnsError, match="10 of 40 rows, alone") as e:
+            choose_columns(table)
+        assert e.value.decisions == {"missing": [f"{code:g}"], "impute": "median"}
+        assert choose_columns(table, keep=["x"]).impute is None
+        columns = choose_columns(table, auto=True)
+        assert columns.features["x"].isna().sum() == 10
+        assert columns.decided[0] == f"x: {code:g} counted as missing"
+
+    def test_infinite_cells_count_as_missing_if_asked(self):
+        table = pd.DataFrame({"size": [1.0, 3.0] * 20, "x": [np.inf, *range(39)]})
+        columns = choose_columns(table, auto=True)
+        assert columns.features["x"].isna().tolist() == [True] + [False] * 39
+        assert columns.impute == "median"
+
+    def test_what_is_unusual_about_a_file_is_told_with_its_problems(self):
+        table = pd.DataFrame({"size": [1.0, 2.0, None], "x": [np.inf, 1, 2]})
+        with pytest.raises(UndecidedColumnsError, match=r"things(.|\n)*\nNote: old$"):
+            choose_from(Source("t", table, remarks=["old"]))
+        with pytest.raises(MissingValuesError, match=r"impute='median'\nNote: old$"):
+            choose_from(Source("t", table, remarks=["old"]), drop=["x"])
 
     def test_whole_numbers_that_are_called_so_identify_samples(self):
         numbers = np.random.default_rng(0).permutation(10**6)[:40]

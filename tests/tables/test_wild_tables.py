@@ -4,11 +4,14 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pandas as pd
 import pytest
 from helpers.wild_tables import differs, wild_tables
 
-from patchfold.tables import read_source, read_table
+import patchfold as pf
+from patchfold.tables import UndecidedColumnsError, read_source, read_table
+from patchfold.tables.frames import as_frame
 from patchfold.tables.interpretation import interpret
 from patchfold.tables.judging import judge_columns
 from patchfold.tables.reading import ReadOptions
@@ -238,6 +241,7 @@ class TestNothingIsGuessedInSilence:
             ("us-dates.csv", "a", "dates: month, day, year"),
             ("yes.csv", "b", "truth values: no and yes"),
             ("dash.csv", "a", "missing where it says -"),
+            ("time-of-day.csv", "a", "times of day or durations, in days"),
         ],
     )
     def test_how_a_column_was_written_is_noted(self, name, column, note):
@@ -272,6 +276,19 @@ class TestNothingIsGuessedInSilence:
             ("FY19\nFY20", "looks like dates", "drop", "b"),
             (">=5\n<=3", "looks like numbers", "drop", "b"),
             ("under 10\nca. 12", "looks like numbers", "drop", "b"),
+            ('="1"\n="2"', r"looks like numbers, but is none \(=", "drop", "b"),
+            (
+                "\n".join([*map(str, range(30)), *["LOD"] * 8]),
+                "in 8 of 38 rows LOD",
+                "missing",
+                "LOD",
+            ),
+            (
+                "\n".join([*map(str, range(30)), *["<5"] * 8]),
+                r"looks like numbers, but not all cells are such \(<5\)",
+                "drop",
+                "b",
+            ),
             ("½\n1½", "looks like numbers", "drop", "b"),
             ("$ 3\n€ 4", "looks like numbers", "drop", "b"),
             ("01234\n00501", "codes with zeros in front", "drop", "b"),
@@ -323,6 +340,13 @@ class TestNothingIsGuessedInSilence:
         assert source.frame["c"].tolist() == ["M 1", "Q2", "v3"]
 
 
+def test_numbers_that_stand_for_missing_cells_are_told():
+    options = ReadOptions(missing=("-999",))
+    source = read_source(WILD["gap-code.csv"].path, options, plain=("b",))
+    assert source.notes["a"] == "missing where it says -999"
+    assert source.frame["b"].tolist() == [-999, 7, 8]
+
+
 def test_classes_and_names_of_samples_keep_their_words(tmp_path):
     path = write(tmp_path, "id,a,sick\n007,1,yes\n012,2,no\n013,3,yes\n")
     frame = read_source(path, plain=("id", "sick")).frame
@@ -352,6 +376,24 @@ def test_frames_of_python_are_read_like_files():
     assert frame["price"].tolist()[0] == "$1,200.50"
 
 
+def test_what_is_known_of_a_frame_decides_as_the_message_says():
+    cells = [*map(str, range(12)), "lost"] * 3
+    frame = pd.DataFrame({"a": cells, "b": ["1,234", "2,345", "3,456"] * 13})
+    frame["c"] = np.arange(39) ** 2.0
+    with pytest.raises(UndecidedColumnsError, match="reading=patchfold") as e:
+        pf.compare(frame, methods=["pca"])
+    decided = eval(f"dict({e.value.arguments()})", {"patchfold": pf})
+    assert set(decided) == {"impute", "reading"}
+    made = pf.compare(frame, methods=["pca"], n_splits=2, **decided)
+    assert [kind for _, kind, _ in made.columns] == ["number"] * 3
+
+
+def test_two_rows_of_names_are_joined():
+    names = pd.MultiIndex.from_tuples([("t", "mean"), ("t", "std"), ("p", "")])
+    frame = pd.DataFrame([[1, 2, 3], [4, 5, 7]], columns=names)
+    assert as_frame(frame).columns.tolist() == ["t mean", "t std", "p"]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -371,3 +413,56 @@ def test_a_row_longer_than_a_block_is_read(tmp_path):
     long = "x" * 3_000_000
     path = write(tmp_path, f'a,b\n1,"{long}"\n2,"y"\n')
     assert read_table(path)["b"].tolist() == [long, "y"]
+
+
+class TestMargins:
+    """Lines around and between the rows that are no samples are skipped, and told."""
+
+    @pytest.mark.parametrize(
+        ("name", "words"),
+        [
+            ("units-below.csv", "a line below the header was skipped: 's;°C;kPa;'"),
+            ("two-headers.csv", "it has two lines of names: 'age,sex,math,art'"),
+            ("markdown.txt", "a line below the header was skipped: '|---|---|'"),
+            ("psql.txt", "a line below the table was skipped: '(3 rows)'"),
+            ("header-again.csv", "the header stands again below: 2 lines skipped"),
+            ("notes-below.csv", "2 lines below the table were skipped: 'Source: own"),
+            ("comments-below.csv", "skipped: '# made in May, by hand, twice'"),
+            ("sum-below.csv", "the last row was skipped, which is a sum: 'Total:;7"),
+            ("bank.csv", "a line above the header was skipped: 'Stand;52,00 EUR;'"),
+        ],
+    )
+    def test_they_are_told(self, name, words):
+        assert words in read_source(WILD[name].path).remarks[-1]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "a,b,c\nx,lost,none\ny,1,2\nz,3,4\n",
+            "a,b,c\nx,n.a.,tbd\nx,1,2\ny,3,4\n",
+            "a,b,c\nx,low,high\nx,1,2\ny,3,4\n",
+            "a,b\nlow,x\n1,x\n2,y\n",
+            "a,b\nx,y\nz,v\nx,y\n",
+            'a,b\n1,"x\n\ny"\n',
+            "a,b\n#1,x\n#2,y\n",
+            "a,b\nTotal,1\nx,2\nTotal,3\n",
+            "a,b\nx,2\nTotal,y\n",
+            "a\nx\n\ny\n",
+            "red,x\nred,x\nblue,y\n",
+        ],
+        ids=repr,
+    )
+    def test_samples_stay(self, tmp_path, text):
+        source = read_source(write(tmp_path, text))
+        assert not any("skipped" in remark for remark in source.remarks)
+        assert all("two lines" not in remark for remark in source.remarks)
+
+    def test_a_row_that_is_cut_short_is_still_refused(self, tmp_path):
+        with pytest.raises(ValueError, match=r"line 3 has 1 cells.*\(--sep\)"):
+            read_source(write(tmp_path, "a,b\n1,2\n3\n"))
+
+    def test_the_end_of_a_large_file_is_looked_at_alone(self, tmp_path):
+        rows = "".join(f"é{i},{i}\n" for i in range(3000))
+        source = read_source(write(tmp_path, f"a,b\n{rows}\nSource: own work\n"))
+        assert len(source.frame) == 3000
+        assert "Source: own work" in source.remarks[0]

@@ -15,7 +15,8 @@ from joblib.parallel import get_active_backend
 from ..backends.processes import run_pieces
 from ..backends.progress import counted
 from ..estimators.methods import Method
-from ..tables import Columns, Source, choose_columns, make_encoder
+from ..tables import Columns, Source, make_encoder
+from ..tables.columns import choose_from
 from ..tables.encoding import describe_columns
 from ..tables.judging import is_measurement
 from ..tables.reading import ReadOptions
@@ -94,7 +95,8 @@ def compare(
         What is done to the columns: see `patchfold.tables`. What must be decided is
         listed in one error, or decided (`auto`).
     reading : ReadOptions, default=None
-        What is known of a file: separator, encoding, decimal mark, order of dates.
+        What is known of a table (`patchfold.tables.ReadOptions`): decimal mark, order
+        of dates, words for a missing cell; of a file separator and encoding, too.
     n_splits : int, default=5
         Parts that are held out one after the other.
     sweep : bool, default=True
@@ -168,9 +170,7 @@ def _choose(
 ) -> tuple[Any, Columns]:
     """Return the rows that are used, and what is done to their columns."""
     # Of all rows, as a part of them would not show a row counter.
-    columns = choose_columns(
-        source.frame, target=source.target, doubts=source.doubts, **told
-    )
+    columns = choose_from(source, target=source.target, **told)
     remarks += [f"Decided: {line}." for line in columns.decided]
     rows = draw_rows(source.frame, source.target, max_samples, remarks)
     return source.frame.iloc[rows], columns.take(rows)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tables import Source, read_source
+from ..tables.interpretation import Customs
 from ..tables.nested import read_frame
 from ..tables.reading import ReadOptions
 
@@ -24,7 +25,9 @@ def read_data(
     if isinstance(data, (str, os.PathLike)):
         source = read_source(data, reading, plain=(named, id))
     else:
-        found = read_frame(data, plain=(named, id))
+        said = reading or ReadOptions()
+        customs = Customs(said.decimal, said.dates, tuple(said.missing))
+        found = read_frame(data, customs, plain=(named, id))
         source = Source("data", found.frame, None, found.notes, found.doubts)
     if target is None or named:
         return replace(source, target=named or source.target)

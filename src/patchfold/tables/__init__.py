@@ -5,12 +5,13 @@ from .decisions import MissingValuesError, UndecidedColumnsError
 from .description import describe
 from .encoding import encode_classes, make_encoder
 from .matching import match_columns
-from .reading import Source, read_source, read_table
+from .reading import ReadOptions, Source, read_source, read_table
 from .writing import write_table
 
 __all__ = [
     "Columns",
     "MissingValuesError",
+    "ReadOptions",
     "Source",
     "UndecidedColumnsError",
     "choose_columns",

@@ -27,8 +27,8 @@ def _is_text(kind: Any) -> bool:
 def to_frame(table: Any) -> pd.DataFrame:
     """Return a table as a data frame.
 
-    Decimals become floats, times of day and durations days, dates timestamps. What is
-    held as a dictionary is categorical.
+    Decimals become floats, times of day durations, dates timestamps. What is held as a
+    dictionary is categorical.
     """
     import pandas as pd
     import pyarrow as pa
@@ -44,7 +44,8 @@ def to_frame(table: Any) -> pd.DataFrame:
         if kind not in unusual:
             continue
         if types.is_time(kind):
-            changed = _in_days(table.column(place))
+            whole = table.column(place).cast(pa.time64("ns")).cast(pa.int64())
+            changed = whole.cast(pa.duration("ns"))
         else:
             changed = table.column(place).cast(pa.float64())
         table = table.set_column(place, names[place], changed)
@@ -54,15 +55,6 @@ def to_frame(table: Any) -> pd.DataFrame:
             cells = frame[names[place]].to_numpy(dtype=object)
             frame[names[place]] = pd.array(cells, dtype="boolean")
     return frame
-
-
-def _in_days(column: Any) -> Any:
-    """Return times of day as parts of a day."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    whole = column.cast(pa.time64("ns")).cast(pa.int64()).cast(pa.float64(), safe=False)
-    return pc.divide(whole, 86_400e9)
 
 
 def as_objects(frame: pd.DataFrame, words: Collection[str]) -> pd.DataFrame:

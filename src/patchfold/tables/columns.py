@@ -25,6 +25,8 @@ from .numbers import as_numbers
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .reading import Source
+
 UNUSED = ("constant", "empty", "nested")
 NUMBERS = ("number", "date", "truth value")
 """Kinds of findings: of no use, and numbers."""
@@ -189,6 +191,15 @@ def choose_columns(
         dates=tuple(dates),
         ordered=tuple(n for n in words if getattr(frame[n].dtype, "ordered", False)),
     )
+
+
+def choose_from(source: Source, **told: Any) -> Columns:
+    """Choose from what was read; errors say what is unusual about the file, too."""
+    try:
+        return choose_columns(source.frame, doubts=source.doubts, **told)
+    except UndecidedColumnsError as error:
+        error.remarks = source.remarks
+        raise
 
 
 def _with_missing(

@@ -11,12 +11,14 @@ from .naming import join_names, listed, split_names, typed
 OTHERWISE = {
     "drop": "leave it out (--drop {0}), or use it as it is (--keep {0})",
     "firm": "leave it out (--drop {0})",
+    "infinite": "count them as missing and fill them in (--missing {1} --impute "
+    "median), or leave it out (--drop {0})",
     "id": "it may name the samples (--id {2}); or leave it out (--drop {0}), or use it "
     "as it is (--keep {0})",
     "dates": "say which (--dates dmy or --dates mdy)",
     "decimal": "say which (--decimal , or --decimal .)",
     "missing": "count that as missing and fill it in (--missing {1} --impute median), "
-    "leave the column out (--drop {0}), or use its texts as categories (--keep {0})",
+    "leave the column out (--drop {0}), or use it as it is (--keep {0})",
 }
 """What can be done about a doubt: {0} is the column as a list, {1} the value, {2} the
 column."""
@@ -59,6 +61,8 @@ class UndecidedColumnsError(ValueError):
     decisions : dict
         One way to decide them all: those of `drop`, `id`, `impute`, `missing`,
         `dates` and `decimal` that are needed.
+    remarks : sequence of str
+        What is unusual about the file: it may be why.
     """
 
     def __init__(
@@ -70,6 +74,7 @@ class UndecidedColumnsError(ValueError):
     ) -> None:
         super().__init__(findings, missing, filled, others)
         self._others = others
+        self.remarks: Sequence[str] = ()
         self._keepable = any(f.doubt is not None and not f.doubt.firm for f in findings)
         self.problems = [_problem(finding) for finding in findings]
         self.decisions = decide(findings)
@@ -83,20 +88,28 @@ class UndecidedColumnsError(ValueError):
             self.decisions["impute"] = "median"
 
     def __str__(self) -> str:
-        return self.tell(
-            ", ".join(f"{name}={value!r}" for name, value in self.decisions.items())
-        )
+        return self.tell(self.arguments())
+
+    def arguments(self) -> str:
+        """Return the decisions as arguments of `patchfold.compare`."""
+        told = {name: repr(value) for name, value in self.decisions.items()}
+        names = [name for name in ("decimal", "dates", "missing") if name in told]
+        if names:
+            known = ", ".join(f"{name}={told.pop(name)}" for name in names)
+            told["reading"] = f"patchfold.tables.ReadOptions({known})"
+        return ", ".join(f"{name}={value}" for name, value in told.items())
 
     def tell(self, remedy: str) -> str:
         """Return the problems, and one way to decide them all, as text."""
         nothing = NOTHING_LEFT.format(KEEP_SOME if self._keepable else WRITE_OTHERWISE)
+        notes = "".join(f"\nNote: {remark}" for remark in self.remarks)
         if len(self.problems) == 1:
             end = f"Decide, for example, with: {remedy}"
-            return f"{self.problems[0]} {end if self._others else nothing}"
+            return f"{self.problems[0]} {end if self._others else nothing}{notes}"
         head = f"{len(self.problems)} things about the columns must be decided:"
         lines = "\n".join(f"  {problem}" for problem in self.problems)
         end = f"Decide all, for example, with:\n  {remedy}"
-        return f"{head}\n{lines}\n{end if self._others else nothing}"
+        return f"{head}\n{lines}\n{end if self._others else nothing}{notes}"
 
 
 class MissingValuesError(UndecidedColumnsError):
@@ -106,7 +119,8 @@ class MissingValuesError(UndecidedColumnsError):
 def _problem(finding: Finding) -> str:
     doubt = finding.doubt
     assert doubt is not None
-    option = "firm" if doubt.firm else doubt.option
+    firm = "infinite" if doubt.option == "missing" else "firm"
+    option = firm if doubt.firm else doubt.option
     column = finding.column
     words = (join_names([column]), doubt.value, column)
     advice = OTHERWISE[option].format(*map(typed, words))

@@ -34,8 +34,8 @@ BLOCK = 2**20
 WIDE_BLOCK = 2**23
 """Bytes that are cut at a time, at first; a row must fit."""
 
-_TEXT = re.compile(r" *0\d+|[-+]?\d{16,}")
-"""Digits that a number would lose: codes with zeros in front, long identifiers."""
+_TEXT = re.compile(r" *0\d+|[-+]?\d{16,}|0[xX][\da-fA-F]+")
+"""Signs that a number would lose: zeros in front, long identifiers, base 16."""
 
 _NUMBER = re.compile(r"[-+]?\d{0,15}\.\d+([eE][-+]?\d+)?")
 
@@ -174,7 +174,8 @@ def check_length(number: int, length: int, count: int) -> None:
         raise ValueError(
             f"line {number} has {length} cells, and there are {count} columns: put "
             "quotes around a cell that holds the separator, and '?' where one is "
-            f"missing.{unnamed if length == count + 1 else ''}"
+            "missing; or name the sign that separates (--sep)."
+            f"{unnamed if length == count + 1 else ''}"
         )
 
 

@@ -82,10 +82,15 @@ def describe(
         if finding.kind in ("constant", "empty"):
             gaps = {}
         error = UndecidedColumnsError([finding] if finding.doubt else [], gaps)
-        decision = ", ".join(f"{k}={v!r}" for k, v in error.decisions.items())
         note = found.notes.get(finding.column, "")
         problem = " ".join(error.problems)
-        rows[finding.column] = [finding.kind, finding.missing, note, problem, decision]
+        rows[finding.column] = [
+            finding.kind,
+            finding.missing,
+            note,
+            problem,
+            error.arguments(),
+        ]
     for name, kind in (
         (target, "target"),
         (id, "id"),

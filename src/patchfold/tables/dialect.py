@@ -10,6 +10,7 @@ import csv
 import itertools
 import re
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,6 +37,7 @@ SAMPLE_BYTES = 2**18
 """Lines that are looked at: as many as these bytes hold, and always three."""
 
 _WHOLE = re.compile(r"[-+]?\d+")
+_BEGIN = re.compile(r"[-+(]?\W?\s?[.,]?\d")
 _FRACTION = re.compile(r"[-+]?\d*[.,]\d+([eE][-+]?\d+)?")
 _DECIMAL = {
     mark: re.compile(
@@ -195,7 +197,10 @@ def find_dialect(
     if _has_row_names(names, [row.cells for row in rows[1:]], quoted):
         notes.append("the first column has no name: names of rows, as R writes them")
         names = ["", *names]
-    reason = _no_header(names, [row.cells for row in rows[1:]])
+    others = [row.cells for row in rows[1:] if row.cells != rows[0].cells]
+    if not stands_above_numbers(names, others):
+        others = [row.cells for row in rows[1:]]  # or the header comes again
+    reason = _no_header(names, others)
     if reason:
         notes.append(f"there is no header: {reason}")
         names = [f"column_{n + 1}" for n in range(len(names))]
@@ -221,8 +226,30 @@ def _lines_above(rows: list[list[str]], usual: int) -> int:
     full = next((n for n, row in enumerate(rows) if len(row) == usual), 0)
     if full <= ones or any(len(row) > usual - 2 for row in rows[:full]):
         return ones if usual > 1 else 0
-    numbers = [any(map(_is_number, row)) for row in rows[full : full + 2]]
-    return full if numbers == [False, True] else ones
+    header, *below = rows[full : full + 2]
+    named = not any(map(_is_number, header))
+    return full if named and below and any(map(begins_as_number, below[0])) else ones
+
+
+def begins_as_number(cell: str) -> bool:
+    """Say whether a cell begins like a number, an amount or a date."""
+    return bool(_BEGIN.match(cell.strip()))
+
+
+def number_columns(rows: list[list[str]], absent: Collection[str] = ("",)) -> list[int]:
+    """Return the columns in which all cells that are there begin like numbers."""
+    found = []
+    for place, column in enumerate(zip(*rows, strict=False)):
+        cells = [cell for cell in column if cell.strip() not in absent]
+        if cells and all(map(begins_as_number, cells)):
+            found.append(place)
+    return found
+
+
+def stands_above_numbers(names: list[str], rows: list[list[str]]) -> bool:
+    """Say whether a row has a word above a column of numbers: it is a header."""
+    numbers = number_columns(rows)
+    return any(not begins_as_number(names[p]) for p in numbers if p < len(names))
 
 
 def _is_number(cell: str) -> bool:

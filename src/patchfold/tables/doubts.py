@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 MANY_TEXTS = 10_000
 """Of more different texts, this many are looked at first."""
 
-MIXED = (10, 3, 0.05)
+MIXED = (10, 3, 0.5)
 """A column with at least this many different numbers, and at most this many different
-words in at most this share of its rows, is numbers with mistakes, no category."""
+words in at most this share of its rows, is numbers with gaps or mistakes."""
+
+LIMITS = 0.05
+"""The same, where one of the words holds a number: <0.5 is more than a gap."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +57,24 @@ def doubt_mixed(
 ) -> Doubt | None:
     """Doubt numbers or dates with a few words among them."""
     fewest, most, share = MIXED
+    if any(map(numerals.LIKE.match, words)):
+        share = LIMITS
     if n_texts - len(words) < fewest or len(words) > most or n_rows > share * n_all:
         return None
     reason = f"has {what}, and in {n_rows:,} of {n_all:,} rows {listed(words)}"
     return Doubt(reason, "missing", join_names(words))
 
 
-def doubt_alike(texts: pd.Series, name: str) -> Doubt | None:
-    """Doubt words that look like numbers or dates, and cannot be read as such."""
+def doubt_alike(texts: pd.Series, name: str, strange: list[str]) -> Doubt | None:
+    """Doubt words that look like numbers or dates, and cannot be read as such.
+
+    `strange` are those among them that are none, if the others are.
+    """
     texts = spread(texts)
     for form, what in ((calendar.LIKE, "dates"), (numerals.LIKE, "numbers")):
         alike = texts.str.match(form)
         if alike.mean() >= 0.5:
-            shown = listed(texts[alike][:2].tolist())
-            return Doubt(f"looks like {what}, but is none ({shown})", "drop", name)
+            shown = listed(strange[:2] or texts[alike][:2].tolist())
+            some = "not all cells are such" if strange else "is none"
+            return Doubt(f"looks like {what}, but {some} ({shown})", "drop", name)
     return None

@@ -15,11 +15,11 @@ from ..estimators.methods import OTHERS, Method, find_method
 from . import (
     Columns,
     Source,
-    choose_columns,
     encode_classes,
     make_encoder,
     read_source,
 )
+from .columns import choose_from
 from .encoding import summarize_columns
 from .judging import holds_classes, rare_classes
 from .newcomers import class_columns, remember
@@ -125,15 +125,14 @@ def embed_table(
         raise ValueError(
             f"{chosen.title} is supervised: name the column of the classes (--target)."
         )
-    columns = choose_columns(
-        read.frame,
+    columns = choose_from(
+        read,
         target=target,
         drop=drop,
         id=id,
         impute=impute,
         keep=keep,
         auto=auto,
-        doubts=read.doubts,
     )
     chosen, unread = (chosen, []) if method else _begin_with(columns.target)
     encoder = make_encoder(

@@ -36,7 +36,12 @@ def as_frame(data: Any) -> pd.DataFrame:
 
         is_table = isinstance(data, pa.Table)
         data = to_frame(data if is_table else pa.Table.from_batches([data]))
-    frame = pd.DataFrame(data).rename(columns=str)
+    frame = pd.DataFrame(data)
+    if frame.columns.nlevels > 1:
+        frame = frame.set_axis(
+            [" ".join(map(str, name)).strip() for name in frame], axis=1
+        )
+    frame = frame.rename(columns=str)
     if frame.empty:
         raise ValueError("the table has no rows or no columns.")
     twice = frame.columns[frame.columns.duplicated()].unique()

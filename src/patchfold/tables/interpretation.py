@@ -137,11 +137,12 @@ def interpret(
     notes: dict[str, str] = {}
     doubts: dict[str, Doubt] = {}
     changed: dict[Any, Any] = {}
+    absent = _as_floats(customs.missing)
     for name, kind in frame.dtypes.items():
         if isinstance(kind, np.dtype) and kind.kind in "biuf":
-            if name in plain or not calendar.NAME.search(str(name)):
+            if name in plain or not (absent or calendar.NAME.search(str(name))):
                 continue
-            done = _read_compact(frame[name])
+            done = _read_numbers(frame[name], name, absent)
         elif name in encoded or not isinstance(kind, _categorical()):
             done = _read_column(frame[name], customs, name, name in plain)
         else:
@@ -180,9 +181,29 @@ def _follow_others(
             doubts[name] = replace(doubts[name], value=orders[0])
 
 
-def _read_compact(column: pd.Series) -> _Read | None:
-    dates = calendar.read_compact(column)
-    return None if dates is None else _Read(dates, "dates: year, month, day")
+def _as_floats(words: Collection[str]) -> list[float]:
+    """Return the words that are numbers."""
+    found = []
+    for word in words:
+        try:
+            found.append(float(word))
+        except ValueError:
+            continue
+    return found
+
+
+def _read_numbers(column: pd.Series, name: Any, absent: list[float]) -> _Read | None:
+    """Read plain numbers: some may stand for missing cells, or be dates."""
+    gone = column.isin(absent) if absent and column.dtype.kind != "b" else None
+    note = ""
+    if gone is not None and gone.any():
+        said = listed([f"{value:g}" for value in column[gone].unique()])
+        column, note = column.mask(gone), f"missing where it says {said}"
+    if calendar.NAME.search(str(name)):
+        dates = calendar.read_compact(column)
+        if dates is not None:
+            return _Read(dates, "dates: year, month, day")
+    return _Read(column, note) if note else None
 
 
 def _categorical() -> type:
@@ -199,7 +220,7 @@ def _read_column(
 
     kind = column.dtype.kind
     if kind == "m":
-        return _Read(calendar.as_days(column), "durations, in days")
+        return _Read(calendar.as_days(column), "times of day or durations, in days")
     if kind == "M":
         if getattr(column.dtype, "tz", None) is None:
             return None
@@ -272,7 +293,7 @@ def _read_texts(
     if flags is not None:
         values = flags.astype("boolean").reindex(texts.index)
         return _Read(values, f"truth values: {' and '.join(sorted(set(there)))}")
-    some = spread(there)
+    some, strange = spread(there), list[str]()
     for attempt in (_as_numbers, _as_dates):
         if len(some) < len(there) and _is_other(attempt(some, customs, name), some):
             continue  # or each of a million names would be looked at
@@ -285,13 +306,14 @@ def _read_texts(
             what = trial.note.split()[0].rstrip(":")
             doubt = doubt_mixed(what, len(there), unusual.tolist(), *map(int, rows))
             if doubt is None:
+                strange = strange or unusual.tolist()
                 continue
             return _Read(words, doubt=doubt)
         note = trial.note
         if len(left):
             note += f"; missing where it says {listed(left.tolist())}"
         return _Read(trial.values.reindex(texts.index), note, trial.doubt)
-    return _Read(words, doubt=doubt_alike(there, name))
+    return _Read(words, doubt=doubt_alike(there, name, strange))
 
 
 def _is_other(trial: _Trial | None, texts: pd.Series) -> bool:

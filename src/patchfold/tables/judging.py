@@ -33,6 +33,9 @@ MAX_CLASSES = 56
 FEW_NUMBERS = 10
 """A target of fractions with more distinct values than this is a measurement."""
 
+GAP_CODES = (-99.0, -999.0, -9999.0, -99999.0)
+"""Stand for missing cells in surveys and measurements, where all else is positive."""
+
 LONG_NUMBER = 1e15
 """Whole numbers from here on that differ in each row name something: cards, posts."""
 
@@ -166,13 +169,32 @@ def _judge_numbers(
         if empty[place] or constant[place]:
             kind = "empty" if empty[place] else "constant"
         elif faults[place]:
-            fault = find_fault(block.values[:, place], spread=True)
-            doubt = Doubt(fault, "drop", name, firm=True)
+            doubt = _doubt_fault(block.values[:, place], name)
+        elif name not in keep and block.least[place] in GAP_CODES:
+            doubt = _doubt_code(block.values[:, place])
         elif name not in keep and (
             ordered[place] or block.least[place] >= LONG_NUMBER or _ID.search(name)
         ):
             doubt = _identifies(block.values[:, place], name, bool(ordered[place]))
         yield name, Finding(name, kind, int(missing[place]), -1, doubt)
+
+
+def _doubt_fault(values: np.ndarray, name: str) -> Doubt | None:
+    """Doubt numbers that cannot be computed with."""
+    fault = find_fault(values, spread=True)
+    if fault and np.isinf(values).any():
+        return Doubt(fault, "missing", "inf,-inf", firm=True)
+    return Doubt(fault, "drop", name, firm=True) if fault else None
+
+
+def _doubt_code(values: np.ndarray) -> Doubt | None:
+    """Doubt the least number, one of `GAP_CODES`, if no other is negative."""
+    code = np.fmin.reduce(values)
+    count = int((values == code).sum())
+    if int((values < 0).sum()) > count:
+        return None
+    reason = f"has {code:g} in {count:,} of {len(values):,} rows, alone below 0"
+    return Doubt(reason, "missing", f"{code:g}")
 
 
 def _identifies(values: np.ndarray, name: str, ordered: bool) -> Doubt | None:
@@ -201,9 +223,7 @@ def _judge_other(column: pd.Series, name: str, keep: bool) -> Finding:
     if missing == len(values) or least == greatest:
         kind = "empty" if missing == len(values) else "constant"
         return Finding(name, kind, missing, -1)
-    fault = find_fault(values, spread=True)
-    doubt = Doubt(fault, "drop", name, firm=True) if fault else None
-    return Finding(name, kind, missing, -1, doubt)
+    return Finding(name, kind, missing, -1, _doubt_fault(values, name))
 
 
 def _floats(column: pd.Series, name: str) -> np.ndarray:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..estimators.table_encoder import TableEncoder
 from .columns import as_category
-from .interpretation import as_flags
+from .interpretation import TRUE_FALSE, as_flags
 from .naming import join_names, listed, typed
 from .newcomers import Memory, News, count_beyond
 from .numbers import as_numbers, is_number
@@ -52,10 +52,9 @@ def match_columns(
     require_columns(encoder, frame.columns)
     memory = memory or Memory()
     numbers, words = split_columns(encoder)
-    dates = [n for n, k in _kinds(encoder) if k == "date"]
-    _check_dates(frame, numbers, dates)
+    kinds = {name: kind for name, kind in _kinds(encoder) if name not in words}
     flagged = as_flags(frame, numbers)
-    _check_numbers(flagged, numbers)
+    _check_kinds(frame, flagged, kinds)
     values = as_numbers(flagged, numbers)
     texts = {name: as_category(frame[name])[0] for name in words}
     table = pd.concat(
@@ -77,7 +76,7 @@ def match_columns(
         if new.any():
             news.unseen[name] = int(new.sum()), sorted(set(column[new]))
             table[name] = column.mask(new)
-    for name in dates:
+    for name in [name for name, kind in kinds.items() if kind == "date"]:
         table[name] = _as_dates(table[name])
     return table[[name for name, _ in _kinds(encoder)]], news
 
@@ -109,37 +108,43 @@ def _as_dates(days: pd.Series) -> pd.Series:
     return pd.Series(stamps, index=days.index)
 
 
-def _check_dates(frame: pd.DataFrame, names: list[str], dates: Collection[str]) -> None:
-    """Refuse dates where the model was fitted with numbers, and the other way round."""
-    known = set(dates)
-    for name, kind in frame[names].dtypes.items():
-        if kind.kind == "M" and name not in known:
-            raise ValueError(
-                f"column {name!r} must have numbers only. Got dates instead."
-            )
-    for name in known:
-        column = frame[name]
-        if column.dtype.kind != "M" and column.notna().any():
-            raise ValueError(
-                f"column {name!r} must have dates. Got {str(column.dropna().iloc[0])!r}"
-                " instead."
-            )
+def _check_kinds(
+    frame: pd.DataFrame, flagged: pd.DataFrame, kinds: Mapping[str, str]
+) -> None:
+    """Refuse what is no number or no date where the model has one: all of it at once.
+
+    Words among numbers may be counted as missing.
+    """
+    wrong, absent, ways = [], [], []
+    for name, kind in kinds.items():
+        column = flagged[name]
+        is_date = frame[name].dtype.kind == "M"
+        if kind == "date":
+            if not is_date and column.notna().any():
+                got = str(frame[name].dropna().iloc[0])
+                wrong.append(f"column {name!r} must have dates. Got {got!r}")
+                ways = ["say how dates are written (--dates)"]
+        elif is_date:
+            wrong.append(f"column {name!r} must have numbers only. Got dates")
+        elif not is_number(column.dtype):
+            words = _strange_words(frame[name])
+            wrong += [f"column {name!r} must have numbers only. Got {listed(words)}"]
+            absent += words[:8]
+    if wrong:
+        if absent:
+            said = typed(join_names(dict.fromkeys(absent)))
+            ways = [f"count words as missing (--missing {said})", *ways]
+        or_else = f", or {' or '.join(ways)}" if ways else ""
+        raise ValueError(f"{'; '.join(wrong)} instead: mend these cells{or_else}.")
 
 
-def _check_numbers(frame: pd.DataFrame, names: list[str]) -> None:
-    """Refuse words among numbers: which words, and how to count them as missing."""
-    for name, kind in frame[names].dtypes.items():
-        if is_number(kind):
-            continue
-        texts = frame[name].dropna().astype(str).drop_duplicates()
-        values, _ = read_numerals(texts.reset_index(drop=True))
-        words = texts[np.isnan(values)].tolist()
-        if words:
-            raise ValueError(
-                f"column {name!r} must have numbers only. Got {listed(words)} instead: "
-                "mend these cells, or count them as missing (--missing "
-                f"{typed(join_names(words[:8]))})."
-            )
+def _strange_words(column: pd.Series) -> list[str]:
+    """Return the words of a column that are no numbers; no truth values, if others."""
+    texts = column.dropna().astype(str).drop_duplicates()
+    values, _ = read_numerals(texts.reset_index(drop=True))
+    words = texts[np.isnan(values)].tolist()
+    known = {word for pair in TRUE_FALSE for word in pair}
+    return [word for word in words if word.lower() not in known] or words
 
 
 def require_columns(encoder: TableEncoder, names: Iterable[str]) -> None:

@@ -17,13 +17,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_frame(data: Any, plain: Collection[str | None] = ()) -> Interpreted:
+def read_frame(
+    data: Any,
+    customs: Customs | None = None,
+    *,
+    plain: Collection[str | None] = (),
+) -> Interpreted:
     """Find out what the columns of a table of Python hold.
 
     Parameters
     ----------
     data : data frame or array
         A table of pandas, Polars or Arrow, or an array.
+    customs : Customs or None
+        What is known of its texts.
     plain : collection of str
         Columns whose words stay as they are: classes, names of samples.
 
@@ -41,7 +48,8 @@ def read_frame(data: Any, plain: Collection[str | None] = ()) -> Interpreted:
     """
     frame = as_frame(data)
     held = [name for name in frame if _holds_lists(frame[name])]
-    return interpret_flat(frame, dict.fromkeys(held, "lists or records"), plain=plain)
+    nested = dict.fromkeys(held, "lists or records")
+    return interpret_flat(frame, nested, customs, plain=plain)
 
 
 def interpret_flat(

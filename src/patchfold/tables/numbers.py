@@ -119,7 +119,10 @@ def as_number(column: pd.Series, name: str) -> pd.Series:
         ) from None
     fault = find_fault(values, spread=False)
     if fault:
-        raise ValueError(f"column {name!r} {fault}; leave it out (--drop).")
+        cure = "count them as missing (--missing inf,-inf)"
+        raise ValueError(
+            f"column {name!r} {fault}; {cure if 'infinite' in fault else 'mend it'}."
+        )
     return pd.Series(values, index=column.index)
 
 

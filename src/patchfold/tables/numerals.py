@@ -36,7 +36,7 @@ _NUMERAL = re.compile(
 LIKE = re.compile(
     r"(?![0-9A-Fa-f]{8}-|[0-9A-Fa-f]{24})"
     r"(?:(?i:ca|circa|approx|about|over|under)\.? )?"
-    rf"[-+(]?\s*(?:\W|[<>]=|{CURRENCIES})?\s*\(?[-+]?[.,]?[\d½¼¾⅓⅔]"
+    rf"[-+(]?\s*(?:\W|[<>]=|=\"|{CURRENCIES})?\s*\(?[-+]?[.,]?[\d½¼¾⅓⅔]"
 )
 """How a text begins that looks like a number, and is no UUID or hash."""
 

@@ -126,6 +126,7 @@ def place_table(
         about=about,
         encoded="columns as in the model",
         seconds=seconds,
+        notes=[f"{name}: {note}" for name, note in read.notes.items() if name in known],
         remarks=[
             *read.remarks,
             *name_strangers(read.frame.columns, pipeline["columns"], memory),

@@ -27,6 +27,7 @@ from .dialect import MAX_NAME, UNNAMED, find_dialect, to_utf8
 from .doubts import Doubt
 from .excel import read_excel
 from .interpretation import Customs
+from .margins import cut_margins
 from .naming import listed
 from .nested import interpret_flat, refuse_nested
 from .parquet import REMEDY, read_feather, read_parquet
@@ -311,6 +312,7 @@ def _read_csv(path: Path, options: ReadOptions) -> _Raw:
     raw, remarks = to_utf8(_read_bytes(path), options.encoding)
     tabs = ".tsv" in path.name.lower()
     dialect = find_dialect(raw, options.sep, options.decimal, tabs)
+    raw, dialect = cut_margins(raw, dialect)
     # A comma between cells leaves the point as decimal mark.
     decimal = "." if dialect.separator == "," else dialect.decimal
     likely = "," if dialect.separator == ";" else "."
