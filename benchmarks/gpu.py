@@ -32,7 +32,7 @@ except ImportError:
     sys.exit('needs torch: pip install "patchfold[torch]"')
 
 import patchfold as pf
-from patchfold.backends.threads import watch_blocks
+from patchfold.backends.progress import watch_blocks
 from patchfold.dissimilarity.table import DISSIMILARITIES
 from patchfold.studies.bench.device import ROWS, DeviceRow, make_data
 from patchfold.studies.bench.tasks import noisy_roll

@@ -10,12 +10,8 @@ import numpy as np
 import pytest
 
 import patchfold as pf
-from patchfold.backends.threads import (
-    BLOCK_BYTES,
-    fill_blocks,
-    map_blocks,
-    watch_blocks,
-)
+from patchfold.backends.progress import watch_blocks
+from patchfold.backends.threads import BLOCK_BYTES, fill_blocks, map_blocks
 
 
 def test_overlapping_fits_give_the_same_bits(wine):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.preprocessing import scale
 
-from patchfold.backends.threads import watch_blocks
+from patchfold.backends.progress import watch_blocks
 from patchfold.cli._viewing import PAGE, make_table, serve
 from patchfold.neighbors.choice import find_neighbors
 

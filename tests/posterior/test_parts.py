@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 import patchfold as pf
-from patchfold.backends.threads import watch_blocks
+from patchfold.backends.progress import watch_blocks
 from patchfold.patches.fitting import mean_variance
 from patchfold.posterior.anchors import place_anchors
 from patchfold.posterior.kernel_ridge import PENALTIES, WIDTH, KernelScores

@@ -1,72 +1,29 @@
-"""Progress of work in Python: stages with their times, on a bar, in lines or by calls.
+"""Progress of work in Python: stages with their times, and what is done of each.
 
-A bar is drawn by Rich or tqdm, whichever is installed, in a terminal or a notebook. A
-line for each finished stage is printed everywhere.
+A fit reports its stages (`report`, `begin_stage`), and `threads.py` every block of work
+that is done (`watched`). `displays.py` shows it.
 """
 
 from __future__ import annotations
 
-import sys
+import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from importlib.util import find_spec
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
-from .threads import watch_blocks
+from .displays import Calls, Display, Progress, in_notebook, open_display
 
+T = TypeVar("T")
 
-@dataclass(frozen=True)
-class Progress:
-    """How far a fit is; what a callable `verbose` gets.
+Watcher = Callable[[str, float, float], None]
+StageWatcher = Callable[[str, int, int], None]
 
-    Attributes
-    ----------
-    estimator : str
-        Class of the estimator.
-    stage : str
-        The stage that runs.
-    number, n_stages : int
-        Its number, from 1, and how many there are.
-    done : float
-        Part of the stage that is done, from 0 to 1; 1 when it has ended.
-    seconds : float
-        Time since the stage began.
-    message : str
-        Something to say, such as what columns were encoded; no stage runs then.
-    """
+WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
-    estimator: str
-    stage: str = ""
-    number: int = 0
-    n_stages: int = 0
-    done: float = 0.0
-    seconds: float = 0.0
-    message: str = ""
-
-    def __str__(self) -> str:
-        if self.message:
-            return f"{self.estimator}: {self.message}"
-        place = f"{self.stage} ({self.number} of {self.n_stages})"
-        if self.done == 1:
-            return f"{self.estimator}: {place}, {self.seconds:.2f} s"
-        return f"{self.estimator}: {place}, {100 * self.done:.0f} %"
-
-
-class Display(Protocol):
-    """What shows progress."""
-
-    def show(self, step: Progress) -> None:
-        """Show how far the work is."""
-        ...
-
-    def close(self) -> None:
-        """End."""
-        ...
-
+_STAGES: ContextVar[StageWatcher | None] = ContextVar("stages", default=None)
 
 _CURRENT: ContextVar[_Reporter | None] = ContextVar("reporter", default=None)
 
@@ -84,7 +41,6 @@ def report(name: str, verbose: Any) -> Iterator[None]:
 
     Examples
     --------
-    >>> from patchfold.backends.threads import begin_stage
     >>> with report("Model", True):
     ...     begin_stage("neighbours", ["neighbours", "edges"])
     ...     note("2 columns left out")
@@ -96,7 +52,7 @@ def report(name: str, verbose: Any) -> Iterator[None]:
     if not (verbose or callable(verbose)) or _CURRENT.get() is not None:
         yield
         return
-    display: Display = _Calls(verbose) if callable(verbose) else open_display(name)
+    display: Display = Calls(verbose) if callable(verbose) else open_display(name)
     reporter = _Reporter(name, display)
     token = _CURRENT.set(reporter)
     try:
@@ -150,102 +106,98 @@ class _Reporter:
         self.display.show(Progress(self.name, *self._stage, done, seconds))
 
 
-class _Calls:
-    """Gives every step to a callable."""
+@contextmanager
+def watch_blocks(
+    watcher: Watcher, stages: StageWatcher | None = None
+) -> Iterator[None]:
+    """Tell `watcher` of every finished block: whose it is, how many are, of how many.
 
-    def __init__(self, call: Callable[[Progress], Any]) -> None:
-        self.show = call
+    Whose: the module that asked for the work. A block's own blocks are not told.
+    `stages` is told which stage begins, after how many of how many.
 
-    def close(self) -> None:
-        """Nothing is to be ended."""
-
-
-class _Lines:
-    """Prints a line for each stage that has ended."""
-
-    def show(self, step: Progress) -> None:
-        """Print the line."""
-        if step.message or step.done == 1:
-            print(step, flush=True)
-
-    def close(self) -> None:
-        """Nothing is to be ended."""
-
-
-class _RichBar:
-    """A bar of Rich: all stages together, and the one that runs beside it."""
-
-    def __init__(self, name: str) -> None:
-        from rich import progress
-
-        self._bar = progress.Progress(
-            progress.TextColumn("{task.description}", markup=False),
-            progress.BarColumn(),
-            progress.TaskProgressColumn(),
-            progress.TimeElapsedColumn(),
-            transient=True,
-        )
-        self._task = self._bar.add_task(name, total=None)
-        self._bar.start()
-
-    def show(self, step: Progress) -> None:
-        """Move the bar; print a line for a stage that has ended."""
-        if step.message or step.done == 1:
-            self._bar.console.print(str(step), markup=False, highlight=False)
-        if step.stage:
-            self._bar.update(
-                self._task,
-                description=f"{step.estimator}: {step.stage}",
-                completed=step.number - 1 + step.done,
-                total=step.n_stages,
-            )
-
-    def close(self) -> None:
-        """Take the bar away."""
-        self._bar.stop()
+    Examples
+    --------
+    >>> from patchfold.backends.threads import BLOCK_BYTES, map_blocks
+    >>> with watch_blocks(lambda module, done, total: print(f"{done} of {total}")):
+    ...     parts = map_blocks(lambda block: block.stop, 3, BLOCK_BYTES / 2)
+    0 of 2
+    1 of 2
+    2 of 2
+    """
+    blocks, begun = WATCHER.set(watcher), _STAGES.set(stages)
+    try:
+        yield
+    finally:
+        WATCHER.reset(blocks)
+        _STAGES.reset(begun)
 
 
-class _TqdmBar:
-    """A bar of tqdm."""
-
-    def __init__(self, name: str) -> None:
-        from tqdm.auto import tqdm
-
-        self._bar = tqdm(total=1.0, desc=name, leave=False, bar_format=_TQDM)
-
-    def show(self, step: Progress) -> None:
-        """Move the bar; print a line for a stage that has ended."""
-        if step.message or step.done == 1:
-            self._bar.write(str(step))
-        if step.stage:
-            self._bar.set_description_str(
-                f"{step.estimator}: {step.stage}", refresh=False
-            )
-            self._bar.n = (step.number - 1 + step.done) / step.n_stages
-            self._bar.refresh()
-
-    def close(self) -> None:
-        """Take the bar away."""
-        self._bar.close()
+def begin_stage(name: str, stages: Sequence[str]) -> None:
+    """Report to the watcher that a stage of a fit begins."""
+    watcher = _STAGES.get()
+    if watcher is not None:
+        watcher(name, stages.index(name), len(stages))
 
 
-_TQDM = "{desc} {percentage:3.0f}%|{bar}| {elapsed}"
+@contextmanager
+def without_progress() -> Iterator[None]:
+    """Report no stages: those of a fit inside a fit are not its own."""
+    token = _STAGES.set(None)
+    try:
+        yield
+    finally:
+        _STAGES.reset(token)
 
 
-def in_notebook() -> bool:
-    """Say whether the code runs in a cell of a Jupyter notebook."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return type(shell).__name__ == "ZMQInteractiveShell"
+def tell_part(name: str, done: float, total: float) -> None:
+    """Report to the watcher how far work is that has no blocks."""
+    watcher = WATCHER.get()
+    if watcher is not None:
+        watcher(name, done, total)
 
 
-def open_display(name: str) -> Display:
-    """Return what shows progress here: a bar where one can be drawn, else lines."""
-    if in_notebook() or sys.stdout.isatty():
-        if find_spec("rich") is not None:
-            return _RichBar(name)
-        if find_spec("tqdm") is not None:
-            return _TqdmBar(name)
-    return _Lines()
+def tell_each(name: str, items: Sequence[T]) -> Iterator[T]:
+    """Yield items in turn, and report these to the watcher instead of their blocks.
+
+    Examples
+    --------
+    >>> from patchfold.backends.threads import BLOCK_BYTES, map_blocks
+    >>> with watch_blocks(lambda name, done, total: print(name, done, "of", total)):
+    ...     for item in tell_each("letters", "ab"):
+    ...         parts = map_blocks(lambda block: block.stop, 3, BLOCK_BYTES / 2)
+    letters 0 of 2
+    letters 1 of 2
+    letters 2 of 2
+    """
+    for done, item in enumerate(items):
+        tell_part(name, done, len(items))
+        token = WATCHER.set(None)
+        try:
+            yield item
+        finally:
+            WATCHER.reset(token)
+    tell_part(name, len(items), len(items))
+
+
+def watched(
+    function: Callable[[slice], T], total: int, watcher: Watcher
+) -> Callable[[slice], T]:
+    """Return what does the same, and tells of every block that is done."""
+    module = getattr(function, "func", function).__module__  # of a partial, its own
+    count, lock = itertools.count(1), Lock()
+    watcher(module, 0, total)
+
+    def work(block: slice) -> T:
+        token = WATCHER.set(None)
+        try:
+            result = function(block)
+        finally:
+            WATCHER.reset(token)
+        with lock:  # threads tell in order
+            watcher(module, next(count), total)
+        return result
+
+    return work
 
 
 @contextmanager

@@ -7,21 +7,21 @@ results come back in order: that is why `n_jobs` cannot change a result.
 from __future__ import annotations
 
 import atexit
-import itertools
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from threading import Event, Lock, Thread, local
+from threading import Event, Thread, local
 from typing import TypeVar
 
 from joblib import cpu_count, effective_n_jobs, parallel_config
 from joblib.parallel import BACKENDS, get_active_backend
 
 from .arrays import Array, array_namespace
+from .progress import WATCHER, watched
 
 BLOCK_BYTES = 8 * 2**20
 """Working memory of one block: large enough for BLAS, small enough to stay in cache."""
@@ -39,13 +39,6 @@ LOCAL = tuple(
 S = TypeVar("S")
 
 T = TypeVar("T")
-
-Watcher = Callable[[str, float, float], None]
-StageWatcher = Callable[[str, int, int], None]
-
-_WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
-
-_STAGES: ContextVar[StageWatcher | None] = ContextVar("stages", default=None)
 
 _ROOM: ContextVar[int | None] = ContextVar("room", default=None)
 
@@ -75,98 +68,6 @@ def device_blocks(n_bytes: int) -> Iterator[None]:
         yield
     finally:
         _ROOM.reset(token)
-
-
-@contextmanager
-def watch_blocks(
-    watcher: Watcher, stages: StageWatcher | None = None
-) -> Iterator[None]:
-    """Tell `watcher` of every finished block: whose it is, how many are, of how many.
-
-    Whose: the module that asked for the work. A block's own blocks are not told.
-    `stages` is told which stage begins, after how many of how many.
-
-    Examples
-    --------
-    >>> with watch_blocks(lambda module, done, total: print(f"{done} of {total}")):
-    ...     parts = map_blocks(lambda block: block.stop, 3, BLOCK_BYTES / 2)
-    0 of 2
-    1 of 2
-    2 of 2
-    """
-    blocks, begun = _WATCHER.set(watcher), _STAGES.set(stages)
-    try:
-        yield
-    finally:
-        _WATCHER.reset(blocks)
-        _STAGES.reset(begun)
-
-
-def begin_stage(name: str, stages: Sequence[str]) -> None:
-    """Report to the watcher that a stage of a fit begins."""
-    watcher = _STAGES.get()
-    if watcher is not None:
-        watcher(name, stages.index(name), len(stages))
-
-
-@contextmanager
-def without_progress() -> Iterator[None]:
-    """Report no stages: those of a fit inside a fit are not its own."""
-    token = _STAGES.set(None)
-    try:
-        yield
-    finally:
-        _STAGES.reset(token)
-
-
-def tell_part(name: str, done: float, total: float) -> None:
-    """Report to the watcher how far work is that has no blocks."""
-    watcher = _WATCHER.get()
-    if watcher is not None:
-        watcher(name, done, total)
-
-
-def tell_each(name: str, items: Sequence[T]) -> Iterator[T]:
-    """Yield items in turn, and report these to the watcher instead of their blocks.
-
-    Examples
-    --------
-    >>> with watch_blocks(lambda name, done, total: print(name, done, "of", total)):
-    ...     for item in tell_each("letters", "ab"):
-    ...         parts = map_blocks(lambda block: block.stop, 3, BLOCK_BYTES / 2)
-    letters 0 of 2
-    letters 1 of 2
-    letters 2 of 2
-    """
-    for done, item in enumerate(items):
-        tell_part(name, done, len(items))
-        token = _WATCHER.set(None)
-        try:
-            yield item
-        finally:
-            _WATCHER.reset(token)
-    tell_part(name, len(items), len(items))
-
-
-def _watched(
-    function: Callable[[slice], T], total: int, watcher: Watcher
-) -> Callable[[slice], T]:
-    """Return what does the same, and tells of every block that is done."""
-    module = getattr(function, "func", function).__module__  # of a partial, its own
-    count, lock = itertools.count(1), Lock()
-    watcher(module, 0, total)
-
-    def work(block: slice) -> T:
-        token = _WATCHER.set(None)
-        try:
-            result = function(block)
-        finally:
-            _WATCHER.reset(token)
-        with lock:  # threads tell in order
-            watcher(module, next(count), total)
-        return result
-
-    return work
 
 
 def map_blocks(
@@ -204,9 +105,9 @@ def map_blocks(
     [2, 2, 1]
     """
     blocks = _cut(n_items, bytes_per_item, step)
-    watcher = _WATCHER.get()
+    watcher = WATCHER.get()
     if watcher is not None:
-        function = _watched(function, len(blocks), watcher)
+        function = watched(function, len(blocks), watcher)
     n_threads = 1
     if len(blocks) > 1 and not (_ROOM.get() or _THREAD.is_one_of_many):
         n_threads = min(len(blocks), count_threads(n_jobs))

@@ -328,7 +328,7 @@ PARTS = {
 @contextmanager
 def show_parts(bar: Progress) -> Iterator[None]:
     """Show on a bar which stage of a fit runs, and how far its parts are."""
-    from ..backends.threads import watch_blocks
+    from ..backends.progress import watch_blocks
 
     with watch_blocks(partial(_show_part, bar), bar.stage):
         yield

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..backends.threads import begin_stage
+from ..backends.progress import begin_stage
 from ..neighbors.choice import find_neighbors
 from ..tables import choose_columns, make_encoder, read_source, read_table
 from ..tables.naming import coordinate_columns

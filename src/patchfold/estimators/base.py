@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backends.arrays import Array, array_namespace
 from ..backends.backend import Backend, backend_for
-from ..backends.progress import report
-from ..backends.threads import begin_stage, without_progress
+from ..backends.progress import begin_stage, report, without_progress
 from ..graph.connectivity import closed_components, join_components
 from ..graph.labels import get_label_rule
 from ..graph.weights import Components, find_pieces

@@ -12,8 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..backends.backend import NUMPY, Backend, backend_for
-from ..backends.progress import report
-from ..backends.threads import begin_stage
+from ..backends.progress import begin_stage, report
 from ..neighbors.choice import resolve_n_neighbors
 from ..solvers.field import placing
 from ..solvers.field.attraction import near_pairs, unite

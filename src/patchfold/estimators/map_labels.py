@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.threads import without_progress
+from ..backends.progress import without_progress
 from ..graph.labels import encode_labels
 from ..posterior.classes import encode_classes
 from ..solvers.field.label_space import LabelSpace, median_reach

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from ..backends.arrays import Array
 from ..backends.backend import NUMPY, backend_for, on_any_device
 from ..backends.native.neighbors import squared_distances
-from ..backends.threads import begin_stage
+from ..backends.progress import begin_stage
 from ..dissimilarity.store import PatchesOnDemand
 from ..graph.labels import apply_label_rule, get_label_rule, remove_edges_between
 from ..graph.precomputed import (

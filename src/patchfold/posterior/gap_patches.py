@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..backends.threads import map_blocks, tell_each
+from ..backends.progress import tell_each
+from ..backends.threads import map_blocks
 from ..patches.covariance import isotropic_noise
 from .gaps import marginal_distances, squared_gap_distances, variance_of_rows
 from .rows import spread_rows

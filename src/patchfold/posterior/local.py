@@ -19,7 +19,8 @@ from ..backends.arrays import Array, array_namespace, cholesky, identity_like
 from ..backends.backend import NUMPY, Backend, backend_for
 from ..backends.native.class_patches import can_score, score_patches
 from ..backends.native.loops import pairs_at_once
-from ..backends.threads import count_threads, map_blocks, tell_each
+from ..backends.progress import tell_each
+from ..backends.threads import count_threads, map_blocks
 from ..patches.covariance import isotropic_noise
 from ..patches.fitting import fit_patches
 from ..records import Patches

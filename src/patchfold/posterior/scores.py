@@ -14,7 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.backend import NUMPY, Backend
-from ..backends.threads import begin_stage, map_blocks
+from ..backends.progress import begin_stage
+from ..backends.threads import map_blocks
 from .gap_patches import PatchGapScores
 from .gap_pooled import PooledGapScores
 from .gaps import has_gaps, refuse_gaps

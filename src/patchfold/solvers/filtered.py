@@ -27,7 +27,8 @@ from ..backends.native.eigenvectors import (
     sparse_times,
 )
 from ..backends.native.graph import reorder
-from ..backends.threads import map_blocks, tell_part
+from ..backends.progress import tell_part
+from ..backends.threads import map_blocks
 from ..graph.paths import cache_order
 
 SPARE = 4

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...backends.backend import on_any_device
 from ...backends.native.pulls import Eights, Step, move_samples, stretch
-from ...backends.threads import tell_part
+from ...backends.progress import tell_part
 from .parts import Crew, cut
 from .repulsion import Repulsion
 from .start import SIZE

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Array
-from ...threads import tell_part
+from ...progress import tell_part
 from . import kernels
 from .steps import Steps
 
