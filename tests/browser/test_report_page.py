@@ -202,6 +202,34 @@ def test_the_legend_hides_a_class_in_every_panel(page):
     until(page, lambda: paint(page) == before)
 
 
+def test_a_class_is_shown_alone_by_two_presses_and_all_by_two_more(page):
+    before = paint(page)
+    pine = page.get_by_role("button", name="pine")
+    pine.dblclick()
+    hidden = page.locator("#legend button[aria-pressed=false]")
+    hidden.nth(1).wait_for()
+    assert pine.get_attribute("aria-pressed") == "true"
+    pine.dblclick()
+    hidden.first.wait_for(state="detached")
+    until(page, lambda: paint(page) == before)
+
+
+def test_what_sets_each_class_apart_is_a_list(page, comparison):
+    fold, entries = page.locator("#apart"), page.locator("#apart dd")
+    assert entries.count() == 0
+    fold.locator("summary").click()
+    entries.nth(2).wait_for()
+    assert page.locator("#apart dt").all_inner_texts()[2] == "pine"
+    found = describe_group(comparison.frame[["height"]], comparison.labels == 2)
+    mean, others = found.loc["height", ["group", "others"]]
+    words = f"height higher (mean {mean:.3g}, others {others:.3g})."
+    assert entries.nth(2).inner_text() == words
+    page.get_by_label("Colour by").select_option("height")
+    fold.wait_for(state="hidden")
+    page.get_by_label("Colour by").select_option("kind")
+    fold.locator("summary").click()
+
+
 def test_a_lasso_in_one_panel_selects_in_all(page):
     before = paint(page)
     drag_around(page, 0.55)

@@ -23,14 +23,16 @@ PAGE = Path(__file__).parents[2] / "docs" / "bad_input_commands.md"
 
 INTRODUCTION = """# Bad input of the commands
 
-What the commands do with tables and options that are broken or unusual. "works" is
-checked: exit status 0, every coordinate and score a finite number. "error" is exit
-status 2, one line that begins with `patchfold:` and has the words in the last column,
-and no file written. Where several things must be decided about columns, each has a
-line, and the last line is a command that decides them all. `reproduce` goes on where
-one set fails: "record" is a line of `results.csv` that says so, and a word on the
-terminal. The tests try every cell, and
-write this page from the same tables.
+Look up what the commands do with tables and options that are broken or unusual.
+
+- **works**: exit status 0, and every coordinate and score is a finite number.
+- **error**: exit status 2, and no file is written. The message is one line that begins
+  with `patchfold:`; the last column has words of it. If several columns need a
+  decision, each has a line, and the last line is a command that decides them all.
+- **record**: `reproduce` continues if one set fails. A line of `results.csv` and a word
+  on the terminal say so.
+
+The tests try every cell, and write this page from the same tables.
 """
 
 

@@ -100,7 +100,7 @@ class TestVerdict:
         )
         assert "91.6% of the held-out rows" in first
         assert "(± 1.0 points)" in first
-        assert second.startswith("They are ahead of Behind (by 21.2 points)")
+        assert second.startswith("First is ahead of Behind (by 21.2 points)")
         assert "paired over 5 folds" in second
         assert str(comparison) == f"{first} {second}"
 
@@ -111,6 +111,17 @@ class TestVerdict:
         assert verdict.best == ("first", "equal")
         assert verdict.sentences[1].endswith(
             "Uneven scores lower too, but too unevenly over the folds to be sure."
+        )
+
+    def test_no_method_below_a_guess_is_called_as_good_as_the_best(self, comparison):
+        first, equal, *rest = comparison.results
+        poor = replace(equal, folds=(0.1, 0.9, 0.2, 0.8, 0.4), held_out=0.48)
+        guess = [replace(r, held_out=0.5) for r in rest if r.name == "guess"]
+        verdict = replace(comparison, results=[first, poor, *guess]).verdict
+        assert verdict.p_values["equal"] > 0.05
+        assert verdict.best == ("first",)
+        assert verdict.sentences[1].endswith(
+            "Equal scores lower, but too unevenly over the folds to be sure."
         )
 
     def test_one_best_is_named_alone(self, comparison):
@@ -142,7 +153,7 @@ class TestVerdict:
         assert (
             "careful",
             "Its weakest class is “a”: 20% of its 3 rows are found. In 2 of the 2 "
-            "classes less than half of the rows are found.",
+            "classes less than half of the rows are found: “a” and “b”.",
         ) in lost.verdict.reasons
 
     def test_a_score_that_depends_on_the_neighbours_is_said(self, comparison):
@@ -191,6 +202,14 @@ def test_a_picture_of_single_spots_says_so(spread, why, words):
     hidden = find_hidden(places + rng.normal(scale=spread, size=(300, 2)), classes, why)
     assert words in hidden
     assert bool(hidden) == bool(words)
+
+
+def test_classes_that_share_a_spot_are_not_said_to_have_one_each():
+    rng = np.random.default_rng(0)
+    classes = np.repeat([0, 1, 2], [150, 140, 10])
+    places = np.array([[0, 0], [0, 0], [1, 1]])[classes]
+    places = places + rng.normal(scale=1e-4, size=(300, 2))
+    assert find_hidden(places, classes, "why") == "puts classes on the same spot: why"
 
 
 def test_a_picture_that_a_few_samples_stretch_says_so():

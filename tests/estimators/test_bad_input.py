@@ -13,11 +13,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "bad_input.md"
 
 INTRODUCTION = """# Bad input
 
-What happens with input that is broken or unusual. "works" is checked: every coordinate
-is a finite number, of the training samples and of those placed by `transform`. "error"
-is one `ValueError` or `TypeError` that says what was passed and what to do; the words
-it is checked for stand in the last column. The estimators without labels ignore `y`.
-The tests try every cell, and write this page from the same table.
+Look up what happens if you pass input that is broken or unusual.
+
+- **works**: every coordinate is a finite number, both of the training samples and of
+  those that `transform` places.
+- **error**: one `ValueError` or `TypeError` that says what was passed and what to do.
+  The last column has words of the message.
+
+Estimators without labels ignore `y`. The tests try every cell, and write this page
+from the same table.
 """
 
 CASES = [

@@ -24,47 +24,56 @@ Input = Annotated[
 Target = Annotated[
     str, typer.Option(help="the column of the classes, or of numbers to predict")
 ]
-Drop = Annotated[str, typer.Option(help="columns to leave out, with commas")]
+Drop = Annotated[str, typer.Option(help="columns to leave out, separated by commas")]
 Id = Annotated[str, typer.Option(help="the column that names the samples")]
 Categories = Annotated[
-    str, typer.Option(help="how categories become numbers: one-hot or ordinal")
+    str, typer.Option(help="how to turn categories into numbers: one-hot or ordinal")
 ]
 Scale = Annotated[
-    bool, typer.Option(help="scale numbers to mean 0 and variance 1, or leave them")
+    bool, typer.Option(help="scale numbers to mean 0 and variance 1, or not")
 ]
 Impute = Annotated[
     str,
     typer.Option(
-        help="median: fill missing numbers with it, categories with the most frequent"
+        help="how to fill missing cells: median fills numbers with the median, "
+        "categories with the most frequent one"
     ),
 ]
-Sep = Annotated[str, typer.Option(help="between cells of text, if it is not found out")]
-Decimal = Annotated[str, typer.Option(help="decimal mark: a point or a comma")]
-Encoding = Annotated[str, typer.Option(help="of text, if it is not UTF-8")]
+Sep = Annotated[
+    str, typer.Option(help="separator of a text file; recognised if not given")
+]
+Decimal = Annotated[str, typer.Option(help="decimal mark: . or ,")]
+Encoding = Annotated[
+    str, typer.Option(help="encoding of a text file, if it is not recognised")
+]
 Dates = Annotated[str, typer.Option(help="order in dates like 1/2/2020: dmy or mdy")]
 Missing = Annotated[
-    str, typer.Option(help="words for a missing cell, with commas, beside the usual")
+    str,
+    typer.Option(
+        help="more words for a missing cell, separated by commas; NA, NULL and others "
+        "are known"
+    ),
 ]
 Keep = Annotated[
     str,
-    typer.Option(help="columns to use as they are, with commas, whatever they hold"),
+    typer.Option(help="columns to use although they are doubted, separated by commas"),
 ]
 Auto = Annotated[
-    bool, typer.Option("--auto", help="decide what must be decided, and say how")
+    bool, typer.Option("--auto", help="decide about doubtful columns, and print how")
 ]
 Cluster = Annotated[
     str,
     typer.Option(
         metavar="ADDRESS",
-        help="spread the work over a Dask cluster: its scheduler's address; local "
-        "starts workers here",
+        help="share the work among the workers of a Dask cluster: address of its "
+        "scheduler; local starts workers on this machine",
     ),
 ]
 Device = Annotated[
-    str, typer.Option(help="where to compute with torch: cuda, or cuda:1, ...")
+    str, typer.Option(help="compute with torch on this device: cuda, cuda:1, ...")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="say nothing but errors")]
-AsJson = Annotated[bool, typer.Option("--json", help="say what was done as JSON")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="print errors only")]
+AsJson = Annotated[bool, typer.Option("--json", help="print what was done as JSON")]
 
 
 def fail(message: str) -> typer.Exit:

@@ -20,19 +20,21 @@ from ._shared import (
 def bench(
     out: Annotated[Path, typer.Option(help="folder for the tables and the picture")],
     quick: Annotated[
-        bool, typer.Option("--quick", help="smaller sizes, about two minutes")
+        bool, typer.Option("--quick", help="use smaller sizes: about two minutes")
     ] = False,
     only: Annotated[
-        str, typer.Option(help="only rows whose name contains this text")
+        str, typer.Option(help="run only rows whose name contains this text")
     ] = "",
-    n_jobs: Annotated[int, typer.Option(help="threads; -1 for every core")] = -1,
+    n_jobs: Annotated[
+        int, typer.Option(help="number of threads; -1 for every core")
+    ] = -1,
     device: Device = "",
     quiet: Quiet = False,
 ) -> None:
     """Time patchfold beside scikit-learn and UMAP on the same data, in one run.
 
-    Without --quick it takes half an hour or so and up to 8 GiB of memory. With --device
-    it times fits there instead, up to a million samples, in a minute or two.
+    Without --quick it takes about half an hour and up to 8 GiB of memory. With --device
+    it times fits on that device instead: up to a million samples, a minute or two.
     """
     with one_line_errors("what was timed is kept"):
         from ..backends.backend import find_backend

@@ -47,22 +47,26 @@ Out = Annotated[Path, typer.Option(help="folder for report.html and scores.csv")
 Methods = Annotated[
     str,
     typer.Option(
-        help="names with commas, also dotted ones such as "
-        "sklearn.decomposition.FastICA; defaults stands for those that run if none is "
-        "named"
+        help="names separated by commas; any scikit-learn transformer by its dotted "
+        "name, such as pacmap.PaCMAP; defaults stands for the methods that run if none "
+        "is named"
     ),
 ]
-Neighbors = Annotated[int, typer.Option(min=1, help="of every method")]
-Splits = Annotated[int, typer.Option(min=2, help="parts, each held out once")]
+Neighbors = Annotated[
+    int, typer.Option(min=1, help="number of neighbours of every method")
+]
+Splits = Annotated[
+    int, typer.Option(min=2, help="number of folds; each is held out once")
+]
 Sweep = Annotated[bool, typer.Option(help="score other numbers of neighbours too")]
 MaxSamples = Annotated[
-    int, typer.Option(min=10, help="rows to use at most, drawn at random")
+    int, typer.Option(min=10, help="most rows to use; of more, a random part")
 ]
 Groups = Annotated[
     bool, typer.Option("--groups", help="colour by groups that HDBSCAN finds")
 ]
 Jobs = Annotated[
-    int | None, typer.Option(help="processes; one for each core if not given")
+    int | None, typer.Option(help="number of processes; one for each core if not given")
 ]
 
 

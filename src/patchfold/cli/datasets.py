@@ -6,7 +6,7 @@ import sys
 
 
 def datasets() -> None:
-    """List the papers' datasets: size, the tables that use them, where they are."""
+    """List the papers' datasets: sizes, tables that use them, where to find them."""
     from rich.console import Console
     from rich.table import Table
 

@@ -64,27 +64,29 @@ Out = Annotated[Path, typer.Option(help="coordinates to write: .csv, .parquet or
 Method = Annotated[
     str,
     typer.Option(
-        help="cauchy-map (if none is named, with labels where a target of classes is "
-        "given), cauchy-map-labels, posterior, isomap-kl, elap, pelle, klap, cauchy, "
-        "projection; or isomap, eigenmaps, lle: Euclidean"
+        help="cauchy-map, cauchy-map-labels, posterior, isomap-kl, elap, pelle, klap, "
+        "cauchy, projection; with Euclidean distances: isomap, eigenmaps, lle. If not "
+        "given: cauchy-map-labels for a target of classes, else cauchy-map"
     ),
 ]
 Neighbors = Annotated[
-    str, typer.Option(help="a number, or a fraction of the samples such as 0.75")
+    str,
+    typer.Option(
+        help="number of neighbours, or a fraction of the samples, such as 0.75"
+    ),
 ]
-Components = Annotated[int, typer.Option(min=1, help="coordinates")]
+Components = Annotated[int, typer.Option(min=1, help="number of coordinates")]
 Param = Annotated[
     list[str] | None,
-    typer.Option(help="any parameter: kernel_width=auto; may be repeated"),
+    typer.Option(
+        help="a parameter of the method, such as kernel_width=auto; may be repeated"
+    ),
 ]
-Plot = Annotated[
-    Path | None, typer.Option(help="a picture to write: .png, .pdf or .svg")
-]
-Model = Annotated[
-    Path | None, typer.Option(help="the fitted pipeline to write: m.skops")
-]
+Plot = Annotated[Path | None, typer.Option(help="picture to write: .png, .pdf or .svg")]
+Model = Annotated[Path | None, typer.Option(help="file for the fitted model: m.skops")]
 From = Annotated[
-    Path | None, typer.Option("--from", help="place samples by a pipeline of --model")
+    Path | None,
+    typer.Option("--from", help="place the samples by a model that --model wrote"),
 ]
 
 

@@ -27,30 +27,42 @@ if TYPE_CHECKING:
 Paper = Annotated[
     str,
     typer.Option(
-        help="elap, pelle, klap, isomap-kl, cauchy; or ours: honest, pictures"
+        help="elap, pelle, klap, isomap-kl, cauchy; or our own studies: honest, "
+        "pictures"
     ),
 ]
 Out = Annotated[Path, typer.Option(help="folder for results.csv and the report")]
-Number = Annotated[str, typer.Option(help="its number; all if not given")]
-Datasets = Annotated[
-    str, typer.Option("--datasets", help="names, with commas; all if not given")
+Number = Annotated[
+    str, typer.Option(help="number of a table of the paper; all if not given")
 ]
-Methods = Annotated[str, typer.Option(help="names, with commas; all if not given")]
+Datasets = Annotated[
+    str,
+    typer.Option("--datasets", help="names, separated by commas; all if not given"),
+]
+Methods = Annotated[
+    str, typer.Option(help="names, separated by commas; all if not given")
+]
 Protocol = Annotated[
     str,
     typer.Option(
-        help="published, honest, permuted, noise or outliers; pictures or labelled "
-        "for pictures; as the paper did if not given"
+        help="published, honest, permuted, noise or outliers; for pictures: pictures "
+        "or labelled; the paper's own if not given"
     ),
 ]
 Splits = Annotated[
-    int, typer.Option(min=1, help="train/test splits of an honest protocol")
+    int, typer.Option(min=1, help="number of train/test splits (honest protocols)")
 ]
-Variant = Annotated[str, typer.Option(help="equations or released")]
+Variant = Annotated[
+    str,
+    typer.Option(
+        help="follow the equations, or the released scripts: equations or released"
+    ),
+]
 Figures = Annotated[
-    bool, typer.Option("--figures", help="the paper's figures, not its tables")
+    bool,
+    typer.Option("--figures", help="draw the paper's figures instead of its tables"),
 ]
-Jobs = Annotated[int, typer.Option(help="processes; -1 for every core")]
+Jobs = Annotated[int, typer.Option(help="number of processes; -1 for every core")]
 
 
 def reproduce(
@@ -67,9 +79,9 @@ def reproduce(
     cluster: Cluster = "",
     quiet: Quiet = False,
 ) -> None:
-    """Run a paper's tables, or figures, again and set ours beside what it printed.
+    """Run a paper's tables or figures again, beside the printed numbers.
 
-    Finished runs are kept: interrupt it, start it again, and it goes on.
+    Finished runs are kept: after an interrupt, the same command continues.
     """
     with one_line_errors("what was finished is kept"):
         from ..comparison.record import installed_versions

@@ -11,27 +11,29 @@ from ._shared import Drop, Id, Progress, one_line_errors, show_parts
 
 def view(
     embedding: Annotated[
-        str, typer.Argument(help="what `embed` wrote: .csv or .parquet")
+        str, typer.Argument(help="file that `embed` wrote: .csv or .parquet")
     ],
     data: Annotated[
-        str, typer.Option(help="the table it was made from, to show its columns")
+        str, typer.Option(help="table it was made from, to show its columns")
     ] = "",
     id: Id = "",
     drop: Drop = "",
     x: Annotated[str, typer.Option(help="column of the first coordinate")] = "",
     y: Annotated[str, typer.Option(help="column of the second coordinate")] = "",
     neighbors: Annotated[
-        int, typer.Option(min=1, help="nearest samples shown beside one")
+        int, typer.Option(min=1, help="number of nearest samples to show for one")
     ] = 15,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="of the page")] = 5055,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="port of the page")
+    ] = 5055,
     browser: Annotated[bool, typer.Option(help="open the page in a browser")] = True,
 ) -> None:
     """Open an embedding in the browser, up to a million samples.
 
-    Hover shows a row, a click its nearest samples; colour, search, filter, select with
-    a lasso and save what is selected. The page is served on this machine, until it is
-    interrupted, at an address with a secret word: nothing is shown without it, and
-    nothing can be changed.
+    Point at a sample to see its row; click it to see its nearest samples. Colour by a
+    column, search, filter, select with a lasso, and save the selection. The page is
+    served on this machine only, at an address with a secret word, until you press
+    Ctrl-C. It cannot change your files.
     """
     with one_line_errors():
         from ..tables.naming import split_names

@@ -56,9 +56,13 @@ def find_hidden(
         inner = np.array([_spread(rows) for rows in own])
         counts = np.array([len(rows) for rows in own])
         centers = np.array([np.median(rows, axis=0) for rows in own])
-        tight = inner < ONE_SPOT * np.sqrt(centers.var(axis=0).sum())
+        limit = ONE_SPOT * np.sqrt(centers.var(axis=0).sum())
+        tight = inner < limit
         if counts[tight].sum() > CROWDED[0] * len(points):
-            return "puts each class on one spot" + (f": {why}" if why else "")
+            what = "each class on one spot"
+            if _has_near(centers[tight], limit):
+                what = "classes on the same spot"
+            return f"puts {what}" + (f": {why}" if why else "")
     if len(points) >= ENOUGH and _is_crowded(place_samples(points)[0]):
         why = why or "a few others take the room"
         return (
@@ -66,6 +70,12 @@ def find_hidden(
             f"{why}"
         )
     return ""
+
+
+def _has_near(points: np.ndarray, limit: float) -> bool:
+    """Say whether two of the points are nearer than this."""
+    gaps = np.linalg.norm(points[:, None] - points, axis=2)
+    return bool(np.triu(gaps < limit, 1).any())
 
 
 def _spread(points: np.ndarray) -> float:

@@ -65,6 +65,7 @@ def judge(findings: Findings) -> Verdict:
     p_values = _p_values(scored)
     behind = [r for r in scored[1:] if p_values.get(r.name, 0.0) < ALPHA]
     n_tied = scored.index(behind[0]) if behind else len(scored)
+    n_tied = min(n_tied, _n_above_guess(findings, scored))
     tied = scored[:n_tied]
     unsure = [r for r in scored[n_tied:] if r not in behind]
     sure = _say_sure(findings, tied, behind, unsure)
@@ -75,6 +76,14 @@ def judge(findings: Findings) -> Verdict:
     return Verdict(
         tuple(r.name for r in tied), p_values, sentences, tuple(filter(None, reasons))
     )
+
+
+def _n_above_guess(findings: Findings, scored: list[Result]) -> int:
+    """Count the methods that score more than a guess, if the best surely does."""
+    guess = next((r for r in findings.results if r.name == "guess"), None)
+    if guess is None or not _beats(scored[0], guess):
+        return len(scored)
+    return sum(r.primary > guess.primary for r in scored)
 
 
 def _p_values(scored: list[Result]) -> dict[str, float]:
@@ -118,17 +127,19 @@ def _say_sure(
 ) -> str:
     n_folds = len(tied[0].folds)
     how = f"paired over {n_folds} folds, corrected t-test with Holm's rule"
-    if not behind:
-        return f"No method is surely behind ({how}, 5%)."
-    nearest = behind[0]
-    others = len(behind) - 1
-    more = f" and {others} more" if others else ""
-    gap = _gap(findings, tied[0].primary - nearest.primary)
-    who = "It is" if len(tied) == 1 else "They are"
-    said = f"{who} ahead of {nearest.title} (by {gap}){more} ({how}, 5%)."
+    if behind:
+        nearest = behind[0]
+        others = len(behind) - 1
+        more = f" and {others} more" if others else ""
+        gap = _gap(findings, tied[0].primary - nearest.primary)
+        who = "It" if len(tied) == 1 else tied[0].title
+        said = f"{who} is ahead of {nearest.title} (by {gap}){more} ({how}, 5%)."
+    else:
+        said = f"No method is surely behind ({how}, 5%)."
     if unsure:
         vary = "scores" if len(unsure) == 1 else "score"
-        vary += " lower too, but too unevenly over the folds to be sure."
+        vary += " lower too" if behind else " lower"
+        vary += ", but too unevenly over the folds to be sure."
         said += f" {_listed([r.title for r in unsure])} {vary}"
     return said
 
@@ -244,11 +255,12 @@ def _weigh_classes(findings: Findings, best: Result) -> tuple[str, str]:
     if best.mistaken and best.mistaken[weakest][1]:
         other, count = best.mistaken[weakest]
         text += f" {count:,} are taken for “{findings.class_names[other]}”."
-    n_lost = int((recalls < 0.5).sum())
-    if n_lost > 1:
+    lost = [findings.class_names[c] for c in np.flatnonzero(recalls < 0.5)]
+    if len(lost) > 1:
+        names = _listed([f"“{name}”" for name in lost])
         text += (
-            f" In {n_lost} of the {recalls.size} classes less than half of the rows "
-            "are found."
+            f" In {len(lost)} of the {recalls.size} classes less than half of the rows "
+            f"are found: {names}."
         )
     rivals = [r for r in findings.ranked() if np.isfinite(r.balanced)]
     fair = max(rivals, key=lambda r: r.balanced)

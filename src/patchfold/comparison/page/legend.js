@@ -20,13 +20,23 @@ function showLegend(state, column, draw) {
   look.keys.forEach((key) => { counts[key] += 1; });
   const buttons = column.levels.map((name, key) => {
     const button = make("button", undefined, legend);
-    button.title = "Hide or show; with Shift, show this one alone";
+    button.title = "Hide or show; twice or with Shift: this one alone, or all again";
     button.append(symbolOf(look, key));
     make("span", name, button);
     make("span", counts[key].toLocaleString("en"), button).className = "count";
+    const alone = () => {
+      const is = !hidden.has(key) && hidden.size === column.levels.length - 1;
+      column.levels.forEach((_, other) => (is || other === key ? hidden.delete(other) : hidden.add(other)));
+    };
     button.addEventListener("click", (event) => {
-      if (event.shiftKey) column.levels.forEach((_, other) => (other === key ? hidden.delete(other) : hidden.add(other)));
+      if (event.shiftKey) alone();
       else if (!hidden.delete(key)) hidden.add(key);
+      press();
+      draw();
+    });
+    button.addEventListener("dblclick", (event) => { // after two clicks, which undid each other
+      if (event.shiftKey) return;
+      alone();
       press();
       draw();
     });

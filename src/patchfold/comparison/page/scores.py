@@ -11,6 +11,7 @@ from .parts import escape
 from .sections import badge
 
 Heading = tuple[str, str, str]
+Scale = tuple[float, float, float]
 
 KEPT: tuple[Heading, ...] = (
     ("trustworthiness", "Trust\u00adworthiness", "Neighbours shown are true ones"),
@@ -70,16 +71,18 @@ def show_scores(findings: Findings, verdict: Verdict) -> str:
     return f"""<section aria-labelledby='scores'><h2 id='scores'>Scores</h2>
 <div class='wide' tabindex='0' role='region' aria-label='Table of scores'>
 <table id='scores-table'><thead><tr>{head}</tr></thead><tbody>{body}</tbody>{below}
-</table></div><p class='hint'>{_legend(verdict)}</p></section>"""
+</table></div><p class='hint'>{_legend(verdict, scale)}</p></section>"""
 
 
-def _legend(verdict: Verdict) -> str:
+def _legend(verdict: Verdict, scale: Scale) -> str:
+    words = "Higher is better, except for seconds. Press a heading to sort."
+    if np.isfinite(scale[2]):
+        words = f"The line across a scale is the guess. {words}"
     if len(verdict.best) < 2:
-        return "Higher is better, except for seconds. Press a heading to sort."
+        return words
     return (
         "<span class='badge best'>best</span> has the highest score; "
-        "<span class='badge'>≈ best</span> cannot be told apart from it. Higher is "
-        "better, except for seconds. Press a heading to sort."
+        f"<span class='badge'>≈ best</span> cannot be told apart from it. {words}"
     )
 
 
@@ -89,21 +92,22 @@ def _is_measured(results: list[Result], field: str) -> bool:
     return any(value is not None and np.isfinite(value) for value in values)
 
 
-def _scale(results: list[Result]) -> tuple[float, float]:
-    """Return the ends of the scale of the first score."""
+def _scale(results: list[Result]) -> Scale:
+    """Return the ends of the scale of the first score, and the guess on it."""
     values = [r.primary for r in results if np.isfinite(r.primary)]
     if not values:
-        return 0.0, 1.0
+        return 0.0, 1.0, np.nan
     low, high = max(min(values), -0.2), max(values)
     room = max(0.05 * (high - low), 0.01)
-    return low - room, min(high + room, 1.0)
+    guess = next((r.primary for r in results if r.name == "guess"), np.nan)
+    return low - room, min(high + room, 1.0), guess
 
 
 def _row(
     result: Result,
     headings: list[Heading],
     verdict: Verdict,
-    scale: tuple[float, float],
+    scale: Scale,
 ) -> str:
     name = f"<b>{escape(result.title)}</b>{badge(result, verdict)}"
     if result.remark and not result.failure:
@@ -118,9 +122,7 @@ def _row(
     return f"<tr class='{result.kind}{marked}'>{first}{cells}</tr>"
 
 
-def _cell(
-    result: Result, field: str, is_first: bool, scale: tuple[float, float]
-) -> str:
+def _cell(result: Result, field: str, is_first: bool, scale: Scale) -> str:
     value = getattr(result, field)
     value = np.nan if value is None else float(value)
     if not np.isfinite(value):
@@ -136,18 +138,19 @@ def _cell(
     return f"<td data-value='{value!r}'>{text}</td>"
 
 
-def _dot(value: float, error: float, scale: tuple[float, float]) -> str:
+def _dot(value: float, error: float, scale: Scale) -> str:
     """Return a dot on the scale, with a line of one standard error to both sides."""
-    low, high = scale
+    low, high, guess = scale
     error = error if np.isfinite(error) else 0.0
 
     def place(score: float) -> float:
         share = float(np.clip((score - low) / (high - low), 0, 1))
         return round(5 + share * (WIDTH - 10), 1)
 
+    line = f"<path class='guess' d='M{place(guess)},0V12'/>"
     return (
         f"<svg class='dot' viewBox='0 0 {WIDTH} 12' aria-hidden='true'>"
-        f"<path class='rail' d='M0,6H{WIDTH}'/>"
+        f"<path class='rail' d='M0,6H{WIDTH}'/>{line if np.isfinite(guess) else ''}"
         f"<path class='whisker' d='M{place(value - error)},6H{place(value + error)}'/>"
         f"<circle cx='{place(value)}' cy='6' r='4'/></svg>"
     )

@@ -63,7 +63,7 @@ def show_pictures(findings: Findings, verdict: Verdict) -> str:
     return f"""<section aria-labelledby='pictures'><h2 id='pictures'>Pictures</h2>
 <p class='hint'>Best first. A row has the same colour and shape in every picture: point
 at one to find it in the others. Draw around some to select them. Press a class to hide
-it, with Shift to show it alone.</p>
+it; double-press it, or press it with Shift, to show it alone.</p>
 <div class='bar'><div class='tools'>
 <label>Colour by <select id='colour'></select></label>
 <span role='group' aria-label='What a drag does'>
@@ -76,7 +76,10 @@ it, with Shift to show it alone.</p>
 <div id='legend' role='group' aria-label='Colours' tabindex='0'></div></div>
 <noscript><p>The pictures need JavaScript; the tables do not.</p></noscript>
 <p id='wait' role='status' hidden>The pictures are being unpacked …</p>
-<div id='panels'>{panels}</div></section>"""
+<div id='panels'>{panels}</div>
+<details id='apart' hidden><summary>What sets each class apart</summary>
+<p class='hint'>For each class of the colours, the columns that differ most from all
+other rows, in standard deviations or shares.</p><dl></dl></details></section>"""
 
 
 def _panel(result: Result, n_samples: int, verdict: Verdict) -> str:

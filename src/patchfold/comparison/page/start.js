@@ -22,8 +22,10 @@ function show(data) {
       pictures.draw();
     });
     tell();
+    listTraits(data, state.look, column());
     pictures.restyle();
   };
+  byId("apart").addEventListener("toggle", () => listTraits(data, state.look, column()));
   const nothing = make("option", "nothing", select);
   nothing.value = "-1";
   data.columns.forEach((each, number) => {

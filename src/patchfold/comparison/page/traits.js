@@ -40,19 +40,32 @@ function levelTrait(column, mine, others) {
   return { effect: effects[best], name: `${column.name} “${column.levels[best]}”`, words: `${more} (${words(p[best])}, others ${words(q[best])})` };
 }
 
-function showTraits(data, chosen, skipped) {
-  const place = byId("traits"), n = data.ids.length;
-  place.replaceChildren();
-  if (!chosen) {
-    place.textContent = "Select rows, or show one class alone, to see which columns set them apart.";
-    return;
-  }
+function writeTraits(data, chosen, skipped, place, before = "") {
   const found = data.columns.filter((column) => column.kind !== "text" && column !== skipped)
-    .map((column) => traitOf(column, chosen, n)).filter((trait) => trait && Math.abs(trait.effect) >= SMALL)
+    .map((column) => traitOf(column, chosen, data.ids.length)).filter((trait) => trait && Math.abs(trait.effect) >= SMALL)
     .sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect)).slice(0, SHOWN);
-  make("span", found.length ? "What sets them apart: " : "No column sets them apart.", place);
+  make("span", found.length ? before : "No column sets them apart.", place);
   found.forEach((trait, k) => {
     make("b", trait.name, place);
     make("span", ` ${trait.words}${k + 1 < found.length ? "; " : "."}`, place);
+  });
+}
+
+function showTraits(data, chosen, skipped) {
+  const place = byId("traits");
+  place.replaceChildren();
+  if (chosen) writeTraits(data, chosen, skipped, place, "What sets them apart: ");
+  else place.textContent = "Select rows, or show one class alone, to see which columns set them apart.";
+}
+
+// The same for every class of the colours, in a list that is made when it is opened.
+function listTraits(data, look, column) {
+  const fold = byId("apart"), list = fold.querySelector("dl");
+  fold.hidden = look.kind !== "category";
+  list.replaceChildren();
+  if (fold.hidden || !fold.open) return;
+  column.levels.forEach((name, key) => {
+    make("dt", name, list);
+    writeTraits(data, (i) => look.keys[i] === key, column, make("dd", undefined, list));
   });
 }
