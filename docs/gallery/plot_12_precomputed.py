@@ -21,6 +21,8 @@ true = np.column_stack([cities.longitude, cities.latitude])
 centred = model.embedding_ - model.embedding_.mean(axis=0)
 turned = centred @ np.linalg.lstsq(centred, true - true.mean(axis=0), rcond=None)[0]
 
+shown = {"Olympia", "Sacramento", "Helena", "Phoenix", "Denver", "Austin", "Lincoln"}
+shown |= {"Saint Paul", "Nashville", "Tallahassee", "Raleigh", "Albany", "Augusta"}
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
 for ax, title, points in (
     (left, "True places", true),
@@ -29,5 +31,8 @@ for ax, title, points in (
     ax.scatter(*points.T, c=cities.longitude, cmap="viridis", s=50)
     ax.set_title(title, loc="left")
     ax.set_axis_off()
-    for name, point in zip(cities.names[::3], points[::3], strict=True):
-        ax.annotate(name, point, xytext=(4, 3), textcoords="offset points", fontsize=11)
+    for name, point in zip(cities.names, points, strict=True):
+        if name in shown:
+            ax.annotate(
+                name, point, xytext=(4, 3), textcoords="offset points", fontsize=11
+            )

@@ -283,7 +283,7 @@ def check_magnitude(X: Array, *, spread: bool = True) -> None:
     if largest > LARGEST:
         raise ValueError(
             f"X has a value of size {largest:.3g}, and squares of more than "
-            f"{LARGEST:g} are no numbers any more: scale the features."
+            f"{LARGEST:g} overflow: scale the features."
         )
     xp = array_namespace(X)
     ranges = xp.max(X, axis=0) - xp.min(X, axis=0)

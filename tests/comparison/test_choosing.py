@@ -16,7 +16,7 @@ import patchfold as pf
 from patchfold.comparison import choosing
 from patchfold.comparison.choosing import choose_methods
 from patchfold.comparison.folds import find_mistaken, make_splits, score_classes
-from patchfold.comparison.preparing import find_groups
+from patchfold.comparison.preparing import find_far, find_groups
 from patchfold.tables import choose_columns, make_encoder
 
 
@@ -101,8 +101,8 @@ class TestTargets:
         kinds = ["oak"] * 40 + ["elm"] * 3 + ["ash"] * 2
         found = pf.compare(rng.normal(size=(45, 3)), kinds, methods=["pca"])
         text = next(remark for remark in found.remarks if "Rare" in remark)
-        assert text.startswith("Rare classes: 'ash' (2), 'elm' (3) have fewer rows")
-        assert any("89% of the rows are of the class 'oak'" in r for r in found.remarks)
+        assert text.startswith("Rare classes: “ash” (2), “elm” (3) have fewer rows")
+        assert any("89% of the rows are of the class “oak”" in r for r in found.remarks)
         assert found.recalls.shape == (3, 1)
         assert found.recalls.loc["oak", "pca"] > 0.9
 
@@ -132,6 +132,27 @@ class TestTargets:
         assert (codes[30:] == 0).mean() > 0.8
         shown = pf.compare(pd.DataFrame(X), methods=["pca"], groups=True).to_html()
         assert "no target" in shown
+
+    def test_rows_far_from_the_others_are_named_and_measured(self):
+        from patchfold.comparison.page.data import DISTANCE, page_data
+
+        X = np.random.default_rng(0).normal(size=(120, 4))
+        X[[7, 30]] = [[40.0] * 4, [-90.0] * 4]
+        remarks = []
+        distances = find_far(X, [f"row {k}" for k in range(120)], remarks)
+        assert remarks[0].startswith("2 rows are far from the others: row 30, row 7.")
+        gaps = np.sort(np.linalg.norm(X - X[30], axis=1))
+        assert distances[30] == pytest.approx(gaps[10])
+        quiet = []
+        assert find_far(X[:7], list("abcdefg"), quiet).shape == (7,)
+        assert quiet == []
+        found = pf.compare(pd.DataFrame(X), methods=["pca"], sweep=False)
+        assert (
+            sum("far from the others: row 31, row 8." in r for r in found.remarks) == 1
+        )
+        shown = json.loads(page_data(found))["columns"][-1]
+        assert shown["name"] == DISTANCE
+        assert np.argmax(shown["values"]) == 30
 
     def test_without_groups_that_is_said_and_a_column_gives_the_colours(self):
         from patchfold.comparison.page.data import page_data

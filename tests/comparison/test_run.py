@@ -287,9 +287,10 @@ class TestPage:
             labels=rng.integers(0, 3, n),
             ids=[f"sample {i}" for i in range(n)],
             frame=pd.DataFrame(rng.normal(size=(n, 12))),
+            distances=rng.random(n),
         )
         page = large.to_html()
-        assert len(page_data(page)["columns"]) == 13
+        assert len(page_data(page)["columns"]) == 14
         assert len(page.encode()) <= 1e6
 
     def test_names_of_a_table_are_text_wherever_they_stand(self, tmp_path):
@@ -329,7 +330,7 @@ class TestPage:
         """What is saved as CSV from the page is what was in the table."""
         values = np.array([0.1, 1 / 3, 2.0**53 - 1, -5, np.nan] * 30)
         data = page_data(replace(found, frame=pd.DataFrame({"a": values})).to_html())
-        sent = [np.nan if v is None else v for v in data["columns"][-1]["values"]]
+        sent = [np.nan if v is None else v for v in data["columns"][-2]["values"]]
         np.testing.assert_array_equal(sent, values)
 
     def test_shows_itself_in_a_notebook_in_a_frame_of_its_own(self, found):

@@ -112,7 +112,7 @@ OTHER_LENGTH = ("the embedding has 50 rows and the data", "--id")
 ABSENT = ("the model was fitted with columns that are not here",)
 NO_TARGET = ("target", "there is no column 'target'", "There are a, b, c, d")
 NEEDS_ROWS = ("needs a header and at least one row",)
-UNIQUE = ("another class in each of the", "name another target, or none")
+UNIQUE = ("a different class in each of the", "name another target, or none")
 
 TABLES = [
     Table("plain", PLAIN),
@@ -461,7 +461,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--id=target": ("'target' cannot be both the target and the id",),
         "--drop=zip": ("drop: there is no column 'zip'", "There are a"),
         "--drop=a,b,c,d": NOTHING,
-        "--drop=,": ("names are listed with commas", "','"),
+        "--drop=,": ("separate names by commas", "','"),
         "--categories=hot": ("categories must be 'one-hot' or 'ordinal'", "'hot'"),
         "--dates=dym": ("dates must be dmy or mdy or ymd", "'dym'"),
         "--decimal=;": ("decimal must be", "';'"),
@@ -508,7 +508,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--max-samples=5": (*PARSED, "--max-samples", "'5'"),
         "--max-samples=10": WORKS,
         "--methods=elab": ("the method must be one of isomap-kl", "'elab'"),
-        "--methods=,": ("names are listed with commas", "','"),
+        "--methods=,": ("separate names by commas", "','"),
         "--methods=klap --target=": ("none of the methods can run", "name a target"),
         "--target=": WORKS,
         "--target=kind": ("target: there is no column 'kind'", "There are a"),
@@ -549,7 +549,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--paper=elab": ("--paper must be one of elap", "'elab'"),
         "--table=9": ("--table must be one of 1, 2", "'9'"),
         "--datasets=irises": ("dataset 'irises'", "They use"),
-        "--datasets=,": ("names are listed with commas", "','"),
+        "--datasets=,": ("separate names by commas", "','"),
         "--methods=PCB": ("method 'PCB'", "They use: PCA"),
         "--protocol=fair": ("--protocol must be one of published", "'fair'"),
         "--paper=honest --datasets=iris --protocol=published": (

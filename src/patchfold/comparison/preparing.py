@@ -20,6 +20,15 @@ SMALL_TABLE = 100
 NO_GROUP = "no group"
 """The name of rows that are in no group."""
 
+NEIGHBOR = 10
+"""A row is far from others if this neighbour is: nine may be as far out as it is."""
+
+FAR = 3.0
+"""Rows are far if that neighbour is more than this many times as far as the median."""
+
+NAMED = 8
+"""Most far rows that are named."""
+
 
 def read_classes(target: pd.Series) -> tuple[np.ndarray, list[str]]:
     """Return the class of every row, and the names of the classes."""
@@ -37,7 +46,7 @@ def read_classes(target: pd.Series) -> tuple[np.ndarray, list[str]]:
         )
     if np.bincount(codes).max() < 2:
         raise ValueError(
-            f"the target {target.name!r} has another class in each of the "
+            f"the target {target.name!r} has a different class in each of the "
             f"{len(codes)} rows, so none can be held out: name another target, or none."
         )
     return codes, names
@@ -49,7 +58,7 @@ def count_folds(
     """Return how many stratified folds there can be, and name the rare classes."""
     counts = np.bincount(labels)
     pairs = zip(names, counts, strict=True)
-    rare = [f"{name!r} ({count})" for name, count in pairs if count < wanted]
+    rare = [f"“{name}” ({count})" for name, count in pairs if count < wanted]
     if rare:
         shown = ", ".join(rare[:8]) + (f" and {len(rare) - 8} more" if rare[8:] else "")
         remarks.append(
@@ -61,7 +70,7 @@ def count_folds(
     if largest > 0.8:
         remarks.append(
             f"{largest:.0%} of the rows are of the class "
-            f"{names[int(counts.argmax())]!r}: a high accuracy says little here. Read "
+            f"“{names[int(counts.argmax())]}”: a high accuracy says little here. Read "
             "the balanced accuracy and the recall of each class."
         )
     return max(2, min(wanted, int(counts.max())))
@@ -103,3 +112,41 @@ def find_groups(
         codes[found == group] = place
     names = [f"group {place + 1}" for place in range(len(order))]
     return codes, names + ([NO_GROUP] if (codes == len(order)).any() else [])
+
+
+def find_far(X: np.ndarray, ids: Sequence[str], remarks: list[str]) -> np.ndarray:
+    """Return the distance of each row to its tenth neighbour; name those far away.
+
+    Parameters
+    ----------
+    X : array (n, m)
+        The encoded columns.
+    ids : sequence of str
+        Names of the rows.
+    remarks : list of str
+        If there are far rows, this is said here.
+
+    Returns
+    -------
+    array (n,)
+        Distances; with fewer than eleven rows, to the farthest.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    rank = min(NEIGHBOR, len(X) - 1)
+    near = NearestNeighbors(n_neighbors=rank).fit(X)
+    distances: np.ndarray = near.kneighbors()[0][:, -1]
+    usual = float(np.median(distances))
+    far = np.flatnonzero(distances > FAR * usual)
+    far = far[np.argsort(-distances[far], kind="stable")]
+    if usual > 0 and far.size:
+        names = ", ".join(ids[i] for i in far[:NAMED])
+        rest = f" and {far.size - NAMED:,} more" if far.size > NAMED else ""
+        is_one = far.size == 1
+        remarks.append(
+            f"{far.size:,} {'row is' if is_one else 'rows are'} far from the others: "
+            f"{names}{rest}. {'Its' if is_one else 'Their'} tenth neighbour is more "
+            f"than {FAR:g} times as far as usual. Colour by this distance to see "
+            f"{'it' if is_one else 'them'} in all pictures."
+        )
+    return distances

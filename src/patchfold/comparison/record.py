@@ -68,6 +68,8 @@ class Findings:
         Groups that HDBSCAN found, as positions in `group_names`.
     group_names : list of str
         Names of the groups.
+    distances : array (n,) or None
+        Distance of every sample to its tenth neighbour in the encoded columns.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Findings:
     values: np.ndarray | None = None
     groups: np.ndarray | None = None
     group_names: list[str] = field(default_factory=list)
+    distances: np.ndarray | None = None
 
     @property
     def task(self) -> str:

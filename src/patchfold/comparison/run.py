@@ -24,7 +24,7 @@ from .choosing import CLASS_METHODS, choose_methods, kind_of
 from .comparison import Comparison
 from .folds import make_splits
 from .planning import Outcome, Plan, conclude, plan, plan_control, run_calls
-from .preparing import SMALL_TABLE, count_folds, find_groups, read_classes
+from .preparing import SMALL_TABLE, count_folds, find_far, find_groups, read_classes
 from .record import check_installed, installed_versions
 from .references import score_references
 from .samples import draw_rows, read_data, sample_names
@@ -145,12 +145,13 @@ def compare(
     if len(frame) < SMALL_TABLE:
         remarks.append(f"{len(frame)} rows are few: another sample may order anew.")
     found, group_names = find_groups(problem.X, remarks) if groups else (None, [])
+    ids = sample_names(frame if columns.ids is None else columns.ids)
     return Comparison(
         name=source.name,
         results=_run(chosen, problem, n_classes, n_jobs, progress),
         labels=posed.labels,
         class_names=posed.class_names,
-        ids=sample_names(frame if columns.ids is None else columns.ids),
+        ids=ids,
         frame=frame,
         columns=describe_columns(columns, categories=categories, scale=scale),
         remarks=remarks,
@@ -162,6 +163,7 @@ def compare(
         values=posed.values,
         groups=found,
         group_names=group_names,
+        distances=find_far(problem.X, ids, remarks),
     )
 
 

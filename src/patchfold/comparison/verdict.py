@@ -248,9 +248,10 @@ def _weigh_classes(findings: Findings, best: Result) -> tuple[str, str]:
     weakest = int(np.nanargmin(recalls))
     if recalls[weakest] >= 0.9:
         return "good", f"Of every class at least {recalls[weakest]:.0%} are found."
+    part = f"{recalls[weakest]:.0%}" if recalls[weakest] > 0 else "none"
     text = (
-        f"Its weakest class is “{findings.class_names[weakest]}”: "
-        f"{recalls[weakest]:.0%} of its {counts[weakest]:,} rows are found."
+        f"Its weakest class is “{findings.class_names[weakest]}”: {part} of its "
+        f"{counts[weakest]:,} rows are found."
     )
     if best.mistaken and best.mistaken[weakest][1]:
         other, count = best.mistaken[weakest]
@@ -281,9 +282,9 @@ def _error(result: Result, task: str) -> str:
     error = result.error
     if not np.isfinite(error):
         return ""
-    return (
-        f" (± {100 * error:.1f} points)" if task == "classes" else f" (± {error:.3f})"
-    )
+    if task == "classes":
+        return f" (± {100 * error:.1f} points)"
+    return f" (± {error:.3f})" if error >= 5e-4 else " (± less than 0.001)"
 
 
 def _shown(findings: Findings, result: Result) -> str:

@@ -69,11 +69,11 @@ class FixedPoint(Solution):
 
 
 class CauchyEmbedding(PatchEmbedding):
-    """Graph embedding that holds on to short distances (Luo et al. [1]_).
+    """Graph embedding that keeps short distances.
 
     Laplacian eigenmaps minimise Σ w_ij d_ij², which long distances dominate. This
-    maximises Σ w_ij Γ(d_ij) with a decay Γ that is steep near 0 and flat far away, so
-    that similar samples stay close; coordinates are orthonormal and have mean zero. The
+    maximises Σ w_ij Γ(d_ij) [1]_. The decay Γ is steep near 0 and flat far away, so
+    that similar samples stay close. Coordinates are orthonormal and have mean zero. The
     ascent starts from the Laplacian embedding.
 
     Parameters

@@ -36,7 +36,7 @@ def check_dissimilarities(D: Any, *, square: bool) -> None:
     if largest > LARGEST or (square and 0 < largest < 1 / LARGEST):
         raise ValueError(
             f"the largest dissimilarity in X is {largest:.3g}, and squares of more "
-            f"than {LARGEST:g} or less than {1 / LARGEST:g} are no numbers any more: "
+            f"than {LARGEST:g} or less than {1 / LARGEST:g} are out of range: "
             "scale X."
         )
     if not square or sp.issparse(D):

@@ -258,13 +258,13 @@ def check_points(points: Any, name: str) -> np.ndarray:
     if not np.isfinite(points).all():
         bad = int((~np.isfinite(points).all(axis=1)).sum())
         raise ValueError(
-            f"{name} has {bad} rows that are not finite numbers: leave those samples "
-            "out or fill in what is missing."
+            f"{name} has {bad} rows with numbers that are not finite: leave those "
+            "samples out, or fill in what is missing."
         )
     largest = float(np.abs(points).max())
     if largest > LARGEST:
         raise ValueError(
             f"{name} has a value of size {largest:.3g}, and squares of more than "
-            f"{LARGEST:g} are no numbers any more: scale it."
+            f"{LARGEST:g} overflow: scale it."
         )
     return points

@@ -96,7 +96,7 @@ def check_points(
     points = table[:, shown]
     if not np.isfinite(points).all():
         bad = int((~np.isfinite(points).all(axis=1)).sum())
-        raise ValueError(f"{name} has {bad} rows that are not finite numbers.")
+        raise ValueError(f"{name} has {bad} rows with numbers that are not finite.")
     return points
 
 

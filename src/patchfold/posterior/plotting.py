@@ -95,8 +95,8 @@ def plot_explanation(explanation: Explanation, *, ax: Axes | None = None) -> Axe
 def plot_columns(effects: ColumnEffects, *, ax: Axes | None = None) -> Axes:
     """Draw what the columns added to the score of a class, the largest on top.
 
-    Bars run from the score of a typical row to that of the row or class that is
-    explained: blue ones raise it, orange ones lower it.
+    Bars run from the score of a typical row (grey line) to that of the row or class
+    that is explained (black line): blue ones raise it, orange ones lower it.
 
     Parameters
     ----------
@@ -155,13 +155,19 @@ def plot_columns(effects: ColumnEffects, *, ax: Axes | None = None) -> Axes:
             textcoords="offset points",
             ha="left" if right else "right",
             va="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
         )
-    ax.axvline(effects.baseline[effects.of], color=GREY, linewidth=1)
-    ax.axvline(effects.score[effects.of], color="black", linewidth=1)
+    ends = (effects.baseline[effects.of], effects.score[effects.of])
+    for x, name, color in zip(
+        ends, ("typical row", "explained"), (GREY, "black"), strict=True
+    ):
+        ax.axvline(x, color=color, linewidth=1)
+        side = "left" if x == max(ends) else "right"
+        ax.text(x, 1.01, name, ha=side, transform=ax.get_xaxis_transform())
     ax.set_yticks(place[::-1], names[::-1])
     for label in ax.get_yticklabels():
         label.set_parse_math(False)  # names of columns are words
     ax.use_sticky_edges = False  # room for the numbers beside the bars
-    ax.margins(x=0.15)
+    ax.margins(x=0.2)
     ax.set_xlabel(f"score of class {effects.classes[effects.of]}", parse_math=False)
     return ax

@@ -52,7 +52,7 @@ def arpack_eigenpairs(
         raise RuntimeError(
             f"the eigensolver found {len(error.eigenvalues)} of {n_components} "
             "eigenvectors before it ran out of iterations; set eigen_solver='dense', "
-            "or raise n_neighbors, radius or kernel_width to tie the graph together."
+            "or raise n_neighbors, radius or kernel_width to connect the graph better."
         ) from error
     order = np.argsort(values)
     return values[order], vectors[:, order]

@@ -69,7 +69,7 @@ def split_names(text: str) -> tuple[str, ...]:
         if found[1] or found[2].strip()
     )
     if text and not names:
-        raise ValueError(f"names are listed with commas. Got {text!r} instead.")
+        raise ValueError(f"separate names by commas. Got {text!r} instead.")
     return names
 
 

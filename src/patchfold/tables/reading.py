@@ -160,7 +160,7 @@ def read_source(
         dataset = load(str(text))
     except (DatasetUnavailableError, ValueError) as error:
         raise ValueError(
-            f"{text} is neither a file nor a dataset that can be had. Files end in "
+            f"{text} is neither a file nor a dataset that is known. Files end in "
             f"{', '.join(READERS)}; `patchfold datasets` lists the datasets."
         ) from error
     return Source(dataset.name, _dataset_frame(dataset), "target")

@@ -201,7 +201,7 @@ def _filtered(
         basis.begin_again()
     raise RuntimeError(
         "the eigensolver did not converge; set eigen_solver='dense', or raise "
-        "n_neighbors or kernel_width to tie the graph together."
+        "n_neighbors or kernel_width to connect the graph better."
     )
 
 
@@ -291,7 +291,7 @@ class _Basis:
             products += self._grow(product)
             table, end = self._small[:, 1:].cpu(), float(self._norms[-1, 1])
             if not bool(torch.isfinite(table).all()) or end != end:
-                raise RuntimeError("the search has left the numbers")
+                raise RuntimeError("the search has values that are not finite")
             values, weights = torch.linalg.eigh(table, UPLO="L")
             turn = weights.to(rows.device)
             self.vectors = rows[1:-1].T @ turn[:, wanted]

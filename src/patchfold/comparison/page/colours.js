@@ -38,6 +38,7 @@ function lookOf(data, column) {
   const at = (share) => known[Math.min(known.length - 1, Math.floor(share * known.length))];
   let [low, high] = known.length ? [at(0.02), at(0.98)] : [0, 1];
   if (low === high) [low, high] = [known[0], known[known.length - 1]];
+  if (column.top > low) high = column.top;
   const share = (value) => (high > low ? Math.min(1, Math.max(0, (value - low) / (high - low))) : 0.5);
   return {
     kind: "number", low, high, below: known[0] < low, above: known[known.length - 1] > high,

@@ -10,7 +10,7 @@ import numpy as np
 from ...tables.judging import MAX_CLASSES
 from ..figure import COLORS, SYMBOLS
 from ..placing import STEPS, place_samples
-from ..preparing import NO_GROUP
+from ..preparing import FAR, NO_GROUP
 from ..record import Findings
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ MAX_CELLS = 400_000
 LONGEST = 60
 """Most letters of a cell that are shown."""
 
+DISTANCE = "distance to 10th neighbour"
+"""Column of what `find_far` measures."""
+
 MISSING = "missing"
 """What a missing cell of words is shown as."""
 
@@ -32,11 +35,12 @@ MISSING = "missing"
 def page_data(findings: Findings) -> str:
     """Return what the script shows, as JSON.
 
-    The columns are the target, groups, then those of the table. A column is a number
+    The columns are the target, groups, those of the table, then the distance to the
+    tenth neighbour. A column is a number
     (with its values), a category (levels, and a code for each row), or text. Numbers
     are exact.
     """
-    columns = [*_special(findings), *_columns(findings)]
+    columns = [*_special(findings), *_columns(findings), *_measured(findings)]
     ranked = [r for r in findings.ranked() if r.name in findings.embeddings]
     panels = []
     for result in ranked:
@@ -96,6 +100,18 @@ def _special(findings: Findings) -> list[dict[str, Any]]:
             )
         )
     return made
+
+
+def _measured(findings: Findings) -> list[dict[str, Any]]:
+    """Return the distance to the tenth neighbour as a column, to four digits.
+
+    The top of its scale is where rows begin to be far.
+    """
+    if findings.distances is None:
+        return []
+    digits = np.array([float(f"{value:.4g}") for value in findings.distances])
+    top = FAR * float(np.median(digits))
+    return [{**_number(DISTANCE, digits, None), "top": top}]
 
 
 def _columns(findings: Findings) -> list[dict[str, Any]]:

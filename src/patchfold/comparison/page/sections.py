@@ -63,7 +63,7 @@ def show_pictures(findings: Findings, verdict: Verdict) -> str:
     return f"""<section aria-labelledby='pictures'><h2 id='pictures'>Pictures</h2>
 <p class='hint'>Best first. A row has the same colour and shape in every picture: point
 at one to find it in the others. Draw around some to select them. Press a class to hide
-it; double-press it, or press it with Shift, to show it alone.</p>
+it; press it twice, or with Shift, to show it alone.</p>
 <div class='bar'><div class='tools'>
 <label>Colour by <select id='colour'></select></label>
 <span role='group' aria-label='What a drag does'>
@@ -72,8 +72,8 @@ it; double-press it, or press it with Shift, to show it alone.</p>
 <button id='clear' disabled>Clear selection</button>
 <button id='export'>Save rows as CSV</button>
 <output id='selected'></output></div>
-<p id='traits' role='status'></p>
-<div id='legend' role='group' aria-label='Colours' tabindex='0'></div></div>
+<div id='legend' role='group' aria-label='Colours' tabindex='0'></div>
+<p id='traits' role='status'></p></div>
 <noscript><p>The pictures need JavaScript; the tables do not.</p></noscript>
 <p id='wait' role='status' hidden>The pictures are being unpacked …</p>
 <div id='panels'>{panels}</div>

@@ -41,7 +41,7 @@ function show(data) {
     const { selection } = state;
     const visible = (i) => !state.hides(i);
     const few = selection ? (i) => selection.has(i) && visible(i) : state.hidden.size ? visible : null;
-    showTraits(data, few, selection ? null : column());
+    showTraits(data, few, selection ? null : column(), state.look.kind);
     byId("clear").disabled = !selection;
     let words = "";
     if (selection) {

@@ -41,7 +41,7 @@ function levelTrait(column, mine, others) {
 }
 
 function writeTraits(data, chosen, skipped, place, before = "") {
-  const found = data.columns.filter((column) => column.kind !== "text" && column !== skipped)
+  const found = data.columns.filter((column) => column.kind !== "text" && column.top === undefined && column !== skipped)
     .map((column) => traitOf(column, chosen, data.ids.length)).filter((trait) => trait && Math.abs(trait.effect) >= SMALL)
     .sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect)).slice(0, SHOWN);
   make("span", found.length ? before : "No column sets them apart.", place);
@@ -51,11 +51,11 @@ function writeTraits(data, chosen, skipped, place, before = "") {
   });
 }
 
-function showTraits(data, chosen, skipped) {
-  const place = byId("traits");
+function showTraits(data, chosen, skipped, kind) {
+  const place = byId("traits"), alone = kind === "category" ? ", or show one class alone," : "";
   place.replaceChildren();
   if (chosen) writeTraits(data, chosen, skipped, place, "What sets them apart: ");
-  else place.textContent = "Select rows, or show one class alone, to see which columns set them apart.";
+  else place.textContent = `Select rows${alone} to see which columns set them apart.`;
 }
 
 // The same for every class of the colours, in a list that is made when it is opened.

@@ -185,7 +185,7 @@ def check_sizes(known: Sequence[Learned], values: Sequence[np.ndarray]) -> None:
                 raise ValueError(f"column {name!r} has infinity: correct these cells.")
             raise ValueError(
                 f"column {name!r} has a value of size {largest:.3g}, and squares of "
-                f"more than {LARGEST:g} are no numbers any more: scale it."
+                f"more than {LARGEST:g} overflow: scale it."
             )
 
 
