@@ -45,6 +45,11 @@ def address(tmp_path_factory):
     return path.as_uri()
 
 
+def test_the_command_that_repeats_it_is_not_folded(open_page, address):
+    page = open_page(address)
+    page.get_by_role("heading", name="To repeat it").wait_for(state="visible")
+
+
 def test_on_a_phone_each_line_is_a_card_that_names_its_cells(open_page, address):
     page = open_page(address, width=390)
     page.get_by_role("heading", name="Table 1").click()

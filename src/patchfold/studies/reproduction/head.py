@@ -200,11 +200,12 @@ def missing_parts(records: Iterable[Record]) -> Iterator[Block]:
     yield Heading("What is missing")
     if absent:
         known = {row.name: row.openml for row in catalogue()}
+        count = "1 set is" if len(absent) == 1 else f"{len(absent)} sets are"
         yield Paragraph(
-            f"{len(absent)} sets are not at hand. A set of OpenML is fetched where "
-            "the network can be reached. Any set can be put into a folder as "
-            "NAME.csv.gz, last column target, with PATCHFOLD_DATA=FOLDER. Run the "
-            "command again: what is finished is kept."
+            f"{count} not on this machine. Sets of OpenML are downloaded if there is "
+            "a network. You can also put a set into a folder: name it NAME.csv.gz, "
+            "with the last column target, and set PATCHFOLD_DATA=FOLDER. Then run "
+            "the command again: finished runs are kept."
         )
         lines = [["set", "where it could come from"]]
         for name in absent:

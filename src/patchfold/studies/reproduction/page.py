@@ -51,10 +51,11 @@ def as_html(blocks: list[Block]) -> str:
     parts, numbers = [show_title("patchfold reproduce", title), "<main>"], count()
     contents, place, label, is_open = _contents(blocks), len(parts), title, False
     for block in blocks:
+        if is_open and isinstance(block, (Heading, Command)):
+            parts.append("</details>")
+            is_open = False
         if isinstance(block, Heading):
-            label = block.text
-            parts.append("</details>" if is_open else "")
-            is_open = block.folded
+            label, is_open = block.text, block.folded
             if block.level == 1:
                 continue
             if block.level == 2 and not any("id='s0'" in part for part in parts):

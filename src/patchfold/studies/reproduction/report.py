@@ -145,9 +145,9 @@ def _rankings(rankings: list[Ranking]) -> Iterator[Block]:
         yield Heading("Rankings")
         yield Paragraph(
             "Mean ranks over the sets (1 is best), of ours and of the printed numbers "
-            "on the same sets. The p-values are those of a method against the paper's "
-            "own; bars in a diagram join methods Nemenyi's test does not tell apart. A "
-            "row is a set or, where a paper tests tables together, a set and a "
+            "on the same sets. A p-value compares a method with the paper's own. In a "
+            "diagram, bars join methods that Nemenyi's test cannot tell apart. A row "
+            "is a set. If a paper tests tables together, a row is a set and a "
             "classifier: such rows are not independent, and their p-values are too "
             "small."
         )
