@@ -79,7 +79,7 @@ def test_bad_input_of_the_neighbour_scores_is_named():
         trustworthiness(X, X, n_neighbors=5)
     with pytest.raises(ValueError, match=r"each of the 10 rows of X. Got 9 rows"):
         trustworthiness(X, X[1:])
-    with pytest.raises(ValueError, match="embedding has 1 rows that are not finite"):
+    with pytest.raises(ValueError, match="1 rows with numbers that are not finite"):
         continuity(X, np.where(np.eye(10)[:, :2] > 0, [np.nan, 0.0], 0.0))
     with pytest.raises(ValueError, match=r"X must have one row per sample.*\(10,\)"):
         trustworthiness(X[:, 0], X)

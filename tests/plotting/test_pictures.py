@@ -70,6 +70,17 @@ def test_a_colour_and_a_marker_per_class(ax, labels):
     assert legend(ax) == sorted(set(map(str, labels)))
 
 
+def test_a_legend_of_many_names_stands_beside_the_panel_within_the_figure():
+    figure = Figure(figsize=(6, 5), layout="constrained")
+    points = np.random.default_rng(0).normal(size=(100, 2))
+    ax = plot_embedding(points, np.arange(100) % 50, ax=figure.subplots())
+    figure.draw_without_rendering()
+    box = ax.get_legend().get_window_extent()
+    assert box.x0 >= ax.get_window_extent().x1
+    assert figure.bbox.contains(box.x1, box.y0)
+    assert ax.get_window_extent().width > 0.3 * figure.bbox.width
+
+
 def test_legend_is_optional_and_takes_names(ax):
     plot_embedding(POINTS, LABELS, ax=ax, class_names=["red", "white", "rose"])
     assert legend(ax) == ["red", "white", "rose"]
@@ -129,7 +140,7 @@ def test_zoom_leaves_out_far_samples_and_says_how_many(ax):
         ((np.empty((0, 2)),), r"Got shape \(0, 2\)"),
         (
             (np.where(POINTS > 1.3, np.nan, POINTS),),
-            r"has \d+ rows that are not finite",
+            r"has \d+ rows with numbers that are not finite",
         ),
         ((POINTS, LABELS[:5]), r"each of the 12 rows of embedding. Got shape \(5,\)"),
     ],

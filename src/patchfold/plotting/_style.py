@@ -55,6 +55,12 @@ WIDTH = 5.5
 LEGEND_SIZE = 30.0
 """Least area of a mark in a legend, in points²."""
 
+MANY_NAMES = 12
+"""Most names of a legend within the panel; more stand beside it."""
+
+LINE_HEIGHT = 0.16
+"""Height of a line of the legend beside the panel, in inches."""
+
 SHAPES = 0.5, 1.2
 """Its height, at least and at most, in units of the width."""
 
@@ -204,9 +210,16 @@ def show_legend(ax: Axes, **settings: Any) -> None:
     """Add a legend; names of classes are words, also where they have dollar signs.
 
     Marks that are tiny in the picture are large enough here to see colour and shape.
+    Many names stand beside the panel, in columns that are as high as it is.
     """
     from matplotlib.collections import PathCollection
 
+    n_names = len(ax.get_legend_handles_labels()[1])
+    if n_names > MANY_NAMES:
+        height = ax.get_window_extent().height / ax.figure.dpi
+        n_lines = max(MANY_NAMES, int(height / LINE_HEIGHT))
+        settings |= {"loc": "upper left", "bbox_to_anchor": (1, 1), "fontsize": "small"}
+        settings |= {"ncols": -(-n_names // n_lines), "columnspacing": 0.8}
     legend = ax.legend(frameon=False, **settings)
     for text in legend.get_texts():
         text.set_parse_math(False)
