@@ -9,7 +9,7 @@ import warnings
 
 
 class PatchfoldWarning(UserWarning):
-    """Base of every warning patchfold gives."""
+    """Base class of all warnings of patchfold."""
 
 
 class DisconnectedGraphWarning(PatchfoldWarning):
@@ -33,7 +33,7 @@ class IsolatedSampleWarning(PatchfoldWarning):
 
 
 class VanishingWeightsWarning(PatchfoldWarning):
-    """`kernel_width` is so small that edge weights fall apart into pieces."""
+    """`kernel_width` is so small that weights vanish and the graph is in pieces."""
 
 
 class NegativeEigenvalueWarning(PatchfoldWarning):
@@ -61,11 +61,11 @@ class MissingLoopsWarning(PatchfoldWarning):
 
 
 class UnknownCategoryWarning(PatchfoldWarning):
-    """New rows have categories that `fit` did not see; they are taken for gaps."""
+    """New rows have categories that `fit` did not see; they count as missing."""
 
 
 class MemoryBudgetError(MemoryError):
-    """The work does not fit in memory; where that is known, it was not begun."""
+    """The work does not fit in memory; if this is known before, it is not begun."""
 
 
 class ClusterError(ConnectionError):
@@ -73,11 +73,11 @@ class ClusterError(ConnectionError):
 
 
 class SingularPatchError(ValueError):
-    """A patch covariance cannot be inverted and nothing was allowed to help."""
+    """A patch covariance cannot be inverted, as it is not regularised."""
 
 
 class DisconnectedGraphError(ValueError):
-    """A precomputed graph is in pieces and nothing is known of what lies between."""
+    """A precomputed graph is in pieces, and the distances between them are unknown."""
 
 
 def warn(message: str, category: type[PatchfoldWarning]) -> None:

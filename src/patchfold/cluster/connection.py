@@ -47,7 +47,7 @@ def require_dask() -> Any:
 
 @contextmanager
 def connect(address: str = LOCAL, *, n_workers: int | None = None) -> Iterator[Any]:
-    """Lend a client of a cluster, and take it back.
+    """Connect to a cluster, and disconnect at the end of the `with` block.
 
     Parameters
     ----------

@@ -65,15 +65,15 @@ def compare(
     papers' recipes, their Euclidean twins, PCA, t-SNE (by openTSNE, where it is
     installed) and UMAP (where it is installed).
 
-    The held-out score is honest: columns are encoded and the method is fitted without
-    the samples that `transform` then places; their 7 nearest training samples predict
-    the target. It is the accuracy of classes, or R² of a measurement. A method that
-    cannot place new samples has none. A supervised method is run again with shuffled
-    labels. Without a target the methods are ranked by trustworthiness, of fits to parts
-    of the samples.
+    The held-out score comes from samples that were not in the fit: columns are encoded
+    and the method is fitted without them, `transform` places them, and their 7 nearest
+    training samples predict the target. It is the accuracy of classes, or R² of a
+    measurement. A method that cannot place new samples has no such score. A supervised
+    method is run again with shuffled labels. Without a target the methods are ranked by
+    trustworthiness, of fits to parts of the samples.
 
-    The best method is compared with each other one over the same folds: a t-test
-    whose variance is corrected for folds that share samples, and Holm's correction for
+    The best method is compared with every other method over the same folds, by a t-test
+    whose variance is corrected for folds that share samples, with Holm's correction for
     the number of methods.
 
     Parameters

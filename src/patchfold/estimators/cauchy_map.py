@@ -48,13 +48,14 @@ STAGES = ("neighbours", "edges", "coordinates")
 class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
     """A picture of samples in which neighbours stay together.
 
-    It combines known ideas: the objective of t-SNE [1]_, whose kernel is that of Cauchy
-    graph embedding [2]_; the repulsion of all pairs through a field on a grid, by FFT,
-    as in FIt-SNE [3]_; and a few mid-near pairs, as in PaCMAP [4]_, that keep the large
-    structure. The same samples give the same picture: bit for bit for any `n_jobs` and
-    any order of the rows, and, but for rounding, when the samples are turned or
-    mirrored. It keeps neighbourhoods well. Distances between far groups mean little, as
-    in t-SNE and UMAP.
+    It keeps neighbourhoods well. Distances between far groups mean little, as in t-SNE
+    and UMAP. The same samples give the same picture, bit for bit, for any `n_jobs` and
+    any order of the rows. Turned or mirrored samples give it too, up to rounding.
+
+    It combines known ideas: the objective of t-SNE [1]_ with the kernel of Cauchy graph
+    embedding [2]_; the repulsion of all pairs through a field on a grid, by FFT, as in
+    FIt-SNE [3]_; and a few mid-near pairs, as in PaCMAP [4]_, which keep the large
+    structure.
 
     Parameters
     ----------

@@ -58,15 +58,15 @@ class PatchPosterior(
     probabilities. It is a transformer and a classifier in one, as linear discriminant
     analysis is in scikit-learn. Columns may have any units.
 
-    **The training picture is honest.** A training row is left out of every patch, mean,
-    covariance, count and regression that scores it, exactly, in closed form. With the
-    default views its own label reaches its coordinates only through the weights of the
-    stack, the anchors' order, the scale of the typicality axis and the sizes of
-    classes, which all rows share: a handful of numbers. With permuted labels the
-    silhouette of the training picture is -.04 to .02 (iris, wine, breast cancer); with
-    only a few dozen rows, a single permutation may look better by chance. The views
-    "whitened" and "relevance" are fitted to all rows with their labels; on wide data
-    their training picture looks too good.
+    **The training picture can be believed.** A training row is left out of every patch,
+    mean, covariance, count and regression that scores it, exactly, in closed form. With
+    the default views its own label reaches its coordinates only through a few numbers
+    that all rows share: the weights of the stack, the order of the anchors, the scale
+    of the typicality axis and the sizes of classes. With permuted labels the silhouette
+    of the training picture is -.04 to .02 (iris, wine, breast cancer). With only a few
+    dozen rows, a single permutation may look better by chance. The views "whitened" and
+    "relevance" are fitted to all rows with their labels. On wide data their training
+    picture looks too good.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """What spoke for which class, and how strongly.
+    """Which scores speak for which class, and how strongly.
 
     The posterior is softmax(contributions.sum(axis=0) + offsets), and the coordinates
     are the mean of the anchors under it, with the typicality as the last where there

@@ -21,7 +21,7 @@ SHOWN = 12
 
 
 def plot_explanation(explanation: Explanation, *, ax: Axes | None = None) -> Axes:
-    """Draw what spoke for and against every class, the likeliest on top.
+    """Draw which scores speak for and against every class, the likeliest on top.
 
     A bar to the right speaks for the class, one to the left against it; its length is
     what it adds to the log odds. The bars of a class sum to the dot.
