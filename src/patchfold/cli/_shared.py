@@ -50,8 +50,8 @@ Dates = Annotated[str, typer.Option(help="order in dates like 1/2/2020: dmy or m
 Missing = Annotated[
     str,
     typer.Option(
-        help="more words for a missing cell, separated by commas; NA, NULL and others "
-        "are known"
+        help="more words or numbers for a missing cell, separated by commas; NA, NULL "
+        "and others are known"
     ),
 ]
 Keep = Annotated[
