@@ -330,10 +330,25 @@ def test_objects_are_read_by_what_they_are(values, kind):
 
 
 @pytest.mark.parametrize(
+    "words",
+    [["1.2.3", "1.2.4", "1.3.0"], ["18-24", "25-34", "35-49"], ["1a", "2b", "3"]],
+)
+def test_versions_ranges_and_codes_are_categories(words):
+    frame = pd.DataFrame({"a": words * 4})
+    assert pf.TableEncoder().fit(frame).kinds_ == ("category",)
+
+
+@pytest.mark.parametrize(
     ("values", "error", "words"),
     [
         (["1", "2", "3.5"], ValueError, "'a' holds numbers as text, such as '1'"),
         (["2026-01-0" + d for d in "123"], ValueError, "'a' holds dates as text"),
+        (["1.2.2026", "2.2.2026", "13.2.2026"], ValueError, "'a' holds dates as text"),
+        (["1/2/26", "2/2/26", "2/13/26"], ValueError, "'a' holds dates as text"),
+        (["0,5", "1", "2,5"], ValueError, "'a' holds numbers as text"),
+        (["45%", "7 %", "8.5%"], ValueError, "'a' holds numbers as text"),
+        (["€ 3,50", "€ 1.200", "€ 7"], ValueError, "'a' holds numbers as text"),
+        (["(1,200)", "300", "-4"], ValueError, "'a' holds numbers as text"),
         ([1, "a", 2], TypeError, "'a' holds a mixture of int and str"),
         ([(1,), (2,), (3,)], TypeError, "'a' holds tuple"),
         ([[1], [2], [3]], TypeError, "'a' holds objects that cannot be compared"),

@@ -22,7 +22,14 @@ NUMBERS = ("number", "boolean", "date", "duration")
 """Kinds that are read as numbers: dates and durations in days."""
 
 DAY = np.timedelta64(1, "D")
-_ISO_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?")
+_DATE = re.compile(
+    r"(\d{4}([-./])\d{1,2}\2\d{1,2}|\d{1,2}([-./])\d{1,2}\3\d{4}|"
+    r"\d{1,2}/\d{1,2}/\d\d)([ T].*)?"
+)
+_NUMERAL = re.compile(
+    r"[-+(]?[$€£¥]? ?[-+]?(\d{1,3}([.,'’ ]\d{3})+|\d+)([.,]\d+)? ?[%$€£¥]?\)?"
+)
+"""Dates and numbers as people write them."""
 
 
 @dataclass(frozen=True)
@@ -320,7 +327,7 @@ def _refuse_disguised(name: Any, levels: tuple[Any, ...]) -> None:
     if len(levels) <= 2:
         return
     what = None
-    if all(_ISO_DATE.fullmatch(level) for level in levels):
+    if all(map(_DATE.fullmatch, levels)):
         what = "dates"
     elif all(_reads_as_number(level) for level in levels):
         what = "numbers"
@@ -332,6 +339,8 @@ def _refuse_disguised(name: Any, levels: tuple[Any, ...]) -> None:
 
 
 def _reads_as_number(text: str) -> bool:
+    if _NUMERAL.fullmatch(text):
+        return True
     try:
         float(text)
     except ValueError:
