@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from helpers.faults import hear_interrupts
 from helpers.loops import needs_loops
 
 PROGRAM = """
@@ -90,7 +91,9 @@ except KeyboardInterrupt:
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_a_process_that_ends_while_superlu_goes_on_ends_well():
     words = [sys.executable, "-c", FACTORS]
-    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        words, capture_output=True, text=True, check=False, preexec_fn=hear_interrupts
+    )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "stopped\n", "")
 
 
@@ -98,7 +101,9 @@ def test_a_process_that_ends_while_superlu_goes_on_ends_well():
 def process():
     """Return a process that runs the loops whose names it is told, one by one."""
     words, pipe = [sys.executable, "-c", PROGRAM], subprocess.PIPE
-    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as started:
+    with subprocess.Popen(
+        words, stdin=pipe, stdout=pipe, text=True, preexec_fn=hear_interrupts
+    ) as started:
         yield started
         started.stdin.close()
     assert started.returncode == 0

@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.faults import hear_interrupts
 from helpers.pages import PATIENCE, until
 from matplotlib.image import imread
 from scipy.ndimage import center_of_mass, label
@@ -63,7 +64,11 @@ def address(samples, tmp_path_factory):
     words = ["view", "e.csv", "--data=d.csv", "--id=name", f"--neighbors={NEIGHBORS}"]
     command = [sys.executable, "-m", "patchfold", *words, "--port=0", "--no-browser"]
     with subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, text=True
+        command,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_interrupts,
     ) as server:
         try:
             found = re.search(r"http://127\.0\.0\.1:\d+/\S+/", server.stdout.readline())

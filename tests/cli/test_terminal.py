@@ -3,13 +3,13 @@
 import io
 import os
 import re
-import signal
 import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.faults import hear_interrupts
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -39,8 +39,7 @@ def terminal(tmp_path):
             timeout=PATIENCE,
             dimensions=(30, 100),
             env=os.environ | {"TERM": "xterm", "OPENBLAS_NUM_THREADS": "1"},
-            # A test run in the background ignores Ctrl-C, and so would its children.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            preexec_fn=hear_interrupts,
         )
         started.append(child)
         return child

@@ -236,6 +236,11 @@ def fit_bits(name: str, n_jobs: int | None = None) -> bytes:
     return model.embedding_.tobytes() + model.transform(X[1::2]).tobytes()
 
 
+def hear_interrupts():
+    """Hear Ctrl-C, which children of a test run in the background would ignore."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def limited(code, **limits):
     """Run Python with limits on its resources; return status and what it said."""
 
