@@ -34,7 +34,7 @@ EXPECTED = {
     ),
     "test_precomputed_nearest_neighbors_filtering": (
         "the graph is in three pieces, and a sparse matrix does not say how far apart "
-        "they are: ours refuses it where theirs puts all samples of a piece at one point"
+        "they are: ours refuses it, theirs puts all samples of a piece at one point"
     ),
 }
 
