@@ -15,8 +15,9 @@ import signal, sys, time
 from threading import Event
 import numpy as np
 import scipy.sparse as sp
-from patchfold.backends.native import eigenvectors, patches as native_patches
+from patchfold.backends.native import eigenvectors, field, patches as native_patches
 from patchfold.backends.native import graph as native_graph
+from patchfold.backends.native import neighbors as native_neighbors
 from patchfold.backends.threads import map_blocks, wait_for
 from patchfold.backends.native.cells import group_samples, search_cells
 
@@ -39,6 +40,14 @@ def divergences():
     row, column = rng.integers(0, 2000, (2, 3_000_000))
     compare = native_patches.kl_of_pairs(described, described, factored=False)
     return lambda: compare(row, column)
+
+def gaps():
+    X, pairs = np.zeros((1, 5_000_000)), np.zeros(16_384, np.int64)
+    return lambda: native_neighbors.squared_gaps(X, X, pairs, pairs)
+
+def weights():
+    spread = 10.0 ** rng.uniform(-300, 300, size=(1_000_000, 15))
+    return lambda: field.calibrate(spread, np.log(5))
 
 def vectors():
     block = rng.normal(size=(100_000, 256))
@@ -113,7 +122,10 @@ def process():
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 @pytest.mark.parametrize(
     "loop",
-    ["factors", "search", "paths", "divergences", "vectors", "threads"],
+    [
+        *("factors", "search", "paths", "divergences", "gaps", "weights"),
+        *("vectors", "threads"),
+    ],
 )
 def test_ctrl_c_ends_a_long_loop(loop, process):
     print(loop, file=process.stdin, flush=True)

@@ -36,6 +36,8 @@ const Loop hash_rows = {"hash_rows", "X:d(n,m) keys:U(n)", hash_all_rows};
 
 /* ---- Weights of neighbours with a given entropy -------------------------------------- */
 
+#define ROWS_AT_ONCE 16 /* rows between looks for a signal */
+
 /* Newton's method for log(beta) inside a bracket; the entropy falls with beta. */
 static void calibrate_row(const double *squared, double *out, Py_ssize_t k, double target)
 {
@@ -81,8 +83,11 @@ static Outcome calibrate_rows(Call *call)
     Py_ssize_t k = SIZE('k');
     if (k < 1)
         return refuse(call, BAD_VALUE, "a row has no neighbours");
-    for (Py_ssize_t i = 0; i < SIZE('n'); i++)
+    for (Py_ssize_t i = 0; i < SIZE('n'); i++) {
+        if (i % ROWS_AT_ONCE == 0 && is_interrupted(call))
+            return INTERRUPTED;
         calibrate_row(squared + i * k, weights + i * k, k, call->real);
+    }
     return DONE;
 }
 

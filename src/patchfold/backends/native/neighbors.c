@@ -6,8 +6,8 @@
 
 /* ---- Squared distances of listed pairs, without a copy of their rows --------------- */
 
-#define GAPS_AHEAD 8        /* pairs: their rows lie all over memory */
-#define PAIRS_AT_ONCE 16384 /* pairs between looks for a signal */
+#define GAPS_AHEAD 8      /* pairs: their rows lie all over memory */
+#define AT_ONCE (1 << 22) /* numbers between looks for a signal */
 
 EVERY_PROCESSOR
 static void square_gaps(const double *left, const double *right, const int64_t *row,
@@ -25,12 +25,13 @@ static Outcome square_listed_gaps(Call *call)
 {
     const int64_t *row = call->at[2], *column = call->at[3];
     double *out = call->at[4];
-    for (Py_ssize_t first = 0; first < SIZE('e'); first += PAIRS_AT_ONCE) {
+    Py_ssize_t step = 1 + AT_ONCE / (1 + SIZE('m'));
+    for (Py_ssize_t first = 0; first < SIZE('e'); first += step) {
         Py_ssize_t left = SIZE('e') - first;
         if (is_interrupted(call))
             return INTERRUPTED;
         square_gaps(call->at[0], call->at[1], row + first, column + first, out + first,
-                    left < PAIRS_AT_ONCE ? left : PAIRS_AT_ONCE, SIZE('m'));
+                    left < step ? left : step, SIZE('m'));
     }
     return DONE;
 }
