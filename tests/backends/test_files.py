@@ -233,6 +233,14 @@ def test_a_longer_name_is_refused_before_any_work(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_link_that_leads_to_itself_is_replaced(tmp_path):
+    link = tmp_path / "e.csv"
+    link.symlink_to(link)
+    done = CliRunner().invoke(app, ["embed", "iris", f"--out={link}", "--quiet"])
+    assert done.exit_code == 0, done.output
+    assert len(link.read_text().splitlines()) == 151
+
+
 @pytest.mark.parametrize("dangling", [False, True])
 def test_a_link_is_replaced_and_what_it_points_to_stays(tmp_path, dangling):
     elsewhere, link = tmp_path / "elsewhere.csv", tmp_path / "e.csv"

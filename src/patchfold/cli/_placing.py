@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,7 @@ def _check(source: str, out: Path, given: dict[str, Any]) -> None:
         )
     if not out.absolute().parent.is_dir():
         raise ValueError(f"cannot write {out}: there is no folder {out.parent}.")
-    if out.resolve() == Path(source).resolve():
+    if realpath(out) == realpath(source):
         raise ValueError(f"{out} is the table itself: give --out another name.")
 
 

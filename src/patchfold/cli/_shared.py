@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
+from os.path import realpath
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -191,14 +192,14 @@ def check_out(folder: Path) -> None:
 
 def check_nothing_is_lost(source: str, *places: Path | None) -> None:
     """Refuse to write one file over another that the same command reads or writes."""
-    taken = [Path(source).resolve()] if Path(source).exists() else []
+    taken = [realpath(source)] if Path(source).exists() else []
     for path in filter(None, places):
-        if path.resolve() in taken:
+        if realpath(path) in taken:
             raise ValueError(
                 f"{path} is named twice, and would be lost: write to another name or "
                 "folder."
             )
-        taken.append(path.resolve())
+        taken.append(realpath(path))
 
 
 def check_jobs(n_jobs: int) -> None:
