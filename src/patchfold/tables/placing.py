@@ -57,7 +57,7 @@ class Fitted(NamedTuple):
     @property
     def stem(self) -> str:
         """How the names of its columns begin."""
-        return str(self.about["method"]).replace("-", "_")
+        return _stem(self.about)
 
 
 def place_table(
@@ -217,18 +217,23 @@ def _renewed(pipeline: Any, about: dict[str, Any]) -> tuple[Any, Memory]:
     )
 
 
+def _stem(about: Mapping[str, Any]) -> str:
+    """Return how the names of coordinates begin, after the method."""
+    return str(about.get("method")).replace("-", "_")
+
+
 def _is_embedding(pipeline: Any, about: dict[str, Any]) -> bool:
     """Say whether a pipeline has the form of those that `embed_table` fits."""
     if pipeline is None:
         return False
     encoder, estimator = pipeline["columns"], pipeline["embedding"]
-    names, count = about["coordinates"], getattr(estimator, "n_components", None)
-    words = [about.get("method"), about.get("title")]
-    listed = isinstance(names, list) and len(set(map(str, names))) == len(names)
+    stem = _stem(about)
+    names = [f"{stem}_{k + 1}" for k in range(getattr(estimator, "n_components", 0))]
     return (
-        listed
-        and all(type(word) is str for word in [*names, *words])
-        and len(names) == count
+        type(about.get("title")) is str
+        and stem.isidentifier()
+        and about["coordinates"] == names
         and encoder.distance == "euclidean"
+        and "duration" not in encoder.kinds_  # `embed` makes days of them
         and encoder._width == getattr(estimator, "n_features_in_", None)
     )

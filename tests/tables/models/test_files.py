@@ -69,6 +69,14 @@ def test_a_file_of_a_newer_version_is_refused(saved, newer):
             read(path)
 
 
+def test_a_note_with_half_a_letter_is_refused(saved):
+    _, path = saved
+    rewrite_note(path, table={"id": ["\ud800"]})
+    for read in (pf.load_model, about_model):
+        with pytest.raises(ModelFileError, match="half a letter"):
+            read(path)
+
+
 def test_messages_are_one_line_whatever_the_name_of_the_file(saved, tmp_path):
     path = saved[1].rename(tmp_path / "two\nlines.skops")
     rewrite_note(path, version="99.0")

@@ -435,6 +435,8 @@ def test_columns_are_no_parts_of_a_file_each(tmp_path):
         ("coordinates", ["a", "a"]),
         ("coordinates", ["a"]),
         ("coordinates", [1, 2]),
+        ("coordinates", ["name", "kind"]),
+        ("method", "\x1b[2J"),
         ("title", None),
         ("method", 7),
     ],
@@ -448,6 +450,18 @@ def test_a_note_that_does_not_fit_its_pipeline_is_refused(frame, tmp_path, key, 
     ended = CliRunner().invoke(app, words)
     assert ended.exit_code == 2
     assert "but is none" in ended.output
+
+
+def test_an_encoder_of_durations_is_none_of_embed(frame, tmp_path):
+    source = write(frame, tmp_path / "t.csv", TABLES["numbers"])
+    done = embed_table(source, "isomap-kl", {})
+    days = pd.to_timedelta(frame["size"], "D")
+    columns = frame[["size", "width", "kind"]].assign(size=days)
+    encoder = pf.TableEncoder().fit(columns)
+    pipeline = Pipeline([("columns", encoder), done.pipeline.steps[1]])
+    pf.save_model(pipeline, tmp_path / "m.skops", **done.about)
+    with pytest.raises(ModelFileError, match="but is none"):
+        place_table(source, tmp_path / "m.skops")
 
 
 @pytest.mark.parametrize("kind", [float, int, np.float32])

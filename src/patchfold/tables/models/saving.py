@@ -324,6 +324,8 @@ def _written_by(note: Any) -> tuple[int, tuple[int, ...]]:
     """Return format and version of what wrote a file."""
     if not isinstance(note, dict):
         raise FittedError(f"{_NOTE} must hold an object")
+    if re.search("[\ud800-\udfff]", json.dumps(note, ensure_ascii=False)):
+        raise FittedError(f"{_NOTE} has half a letter, which no text can hold")
     written, version = note.get("format"), note.get("version")
     if type(written) is not int or written < 1:
         raise FittedError(f"{_NOTE} has the format {str(written)[:20]!r}")
