@@ -248,6 +248,7 @@ def test_nonsense_is_refused_without_a_word_on_the_terminal(server, ask, capfd):
         b"GET\r\n\r\n",
         b"FOO / HTTP/1.1\r\n\r\n",
         b"\xff\x00\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
     ):
         with socket.create_connection(server.server_address, timeout=PATIENCE) as link:
             link.sendall(sent)

@@ -184,7 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _pass_by_body(self) -> None:
         """Read what a refused request sends, if it is short; then it is closed."""
         length = getattr(self, "headers", {}).get("Content-Length", "0")
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # a number of thousands of digits
             if length.isdecimal() and int(length) <= MOST_BODY:
                 self.rfile.read(int(length))
 
