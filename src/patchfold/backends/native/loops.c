@@ -86,7 +86,7 @@ PyMODINIT_FUNC PyInit__loops(void)
     for (int k = 0; loops != NULL && k < N_LOOPS; k++)
         if (!add_loop(loops, LOOPS[k], added + k))
             Py_CLEAR(loops);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 25) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 26) < 0)
         Py_CLEAR(loops);
     if (loops != NULL &&
         PyModule_AddStringConstant(loops, "INSTRUCTIONS", instructions()) < 0)

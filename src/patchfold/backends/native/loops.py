@@ -21,7 +21,7 @@ try:
 except ImportError:  # installed where nothing compiles
     _loops = None
 
-LAYOUT = 25
+LAYOUT = 26
 """Counts the ways in which the loops were called: older ones are not called at all."""
 
 if _loops is not None and getattr(_loops, "LAYOUT", 25) != LAYOUT:

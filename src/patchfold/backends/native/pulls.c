@@ -24,7 +24,7 @@ typedef int64_t FourLongs __attribute__((vector_size(32), aligned(8)));
 
 typedef struct {
     const int32_t *pointer, *column;
-    const double *values;
+    const float *values;
 } Rows;
 
 /* Write the row of a graph from place `to`; returns the place behind it. */
@@ -33,7 +33,7 @@ static Py_ssize_t write_row(const Rows *graph, Py_ssize_t i, float sign, int32_t
 {
     for (int32_t e = graph->pointer[i]; e < graph->pointer[i + 1]; e++, to++) {
         ends[to] = graph->column[e];
-        weights[to] = sign * (float)graph->values[e];
+        weights[to] = sign * graph->values[e];
     }
     return to;
 }
@@ -70,8 +70,8 @@ static Outcome fill_all_eights(Call *call)
  */
 const Loop fill_eights = {
     "fill_eights",
-    "pointer:i(n+1) column:i(e) near:d(e) middle_pointer:i(n+1) middle_column:i(f) "
-    "middle:d(f) starts:i(n+1) ends:I(g,8) signed:F(g,8)",
+    "pointer:i(n+1) column:i(e) near:f(e) middle_pointer:i(n+1) middle_column:i(f) "
+    "middle:f(f) starts:i(n+1) ends:I(g,8) signed:F(g,8)",
     fill_all_eights,
 };
 

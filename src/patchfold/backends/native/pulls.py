@@ -70,7 +70,7 @@ def in_eights(near: sp.csr_array, middle: sp.csr_array) -> Eights:
     ends, *weights = (aligned_zeros(shape, kind) for kind in ("i4", "f4", "f4"))
     found = Eights(starts, ends, *weights)
     if loops() is not None:
-        graphs = *parts_of(near), *parts_of(middle)
+        graphs = *parts_of(near, np.float32), *parts_of(middle, np.float32)
         loops().fill_eights(*graphs, starts, ends, found.signed)
         return found
     ends[...] = found.row[:, None]

@@ -198,9 +198,10 @@ def rows_matrix(
 
 
 def symmetric_sum(pairs: sp.csr_array) -> sp.csr_array:
-    """Return (A + Aᵀ) / sum."""
+    """Return (A + Aᵀ) / sum, in the single precision that steps have."""
     both = add_mirrored(pairs)
     both.data /= both.data.sum() or 1.0
+    both.data = both.data.astype(np.float32)
     return both
 
 
