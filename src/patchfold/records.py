@@ -223,6 +223,12 @@ class Pairs:
     row: Array
     column: Array
 
+    def alone(self) -> Pairs:
+        """Return the edges without the relation, which takes as much memory."""
+        xp = array_namespace(self.row)
+        nothing = xp.zeros_like(self.row[:0])
+        return Pairs(self.n_samples, self.source, self.target, nothing, nothing)
+
     @cached_property
     def edge(self) -> Array:
         """Position (R,) of each directed relation among the E edges."""

@@ -5,6 +5,7 @@ import pytest
 
 import patchfold as pf
 from patchfold.backends.backend import physical_memory
+from patchfold.dissimilarity import store
 from patchfold.exceptions import MemoryBudgetError
 
 
@@ -35,3 +36,18 @@ def test_geodesics_too_many_are_refused():
 def test_what_fits_is_not_refused():
     assert physical_memory() > 2**28
     pf.PatchIsomap(n_neighbors=20).fit(X)
+
+
+@pytest.mark.parametrize("options", [{}, {"label_rule": "klap", "n_jobs": 2}])
+def test_patches_without_room_are_made_on_demand(options, set_memory, monkeypatch):
+    dissimilarity = "curvature" if options else "kl"
+    settings = {"n_neighbors": 8, "dissimilarity": dissimilarity, **options}
+    y, new = np.arange(300) % 3, X[:20] + 0.01
+    held = pf.PatchEigenmaps(**settings).fit(X, y)
+    set_memory(300 * (150 * 8 + 100))
+    monkeypatch.setattr(store, "ON_DEMAND", 2**13)
+    model = pf.PatchEigenmaps(**settings).fit(X, y)
+    assert isinstance(model._fitted.links.store, store.PatchesOnDemand)
+    assert (model.graph_ != held.graph_).nnz == 0
+    np.testing.assert_array_equal(model.embedding_, held.embedding_)
+    np.testing.assert_array_equal(model.transform(new), held.transform(new))

@@ -14,18 +14,23 @@ from typing import Any
 import numpy as np
 
 from ..backends.arrays import Array
-from ..backends.threads import fill_blocks
+from ..backends.threads import fill_blocks, map_blocks
 from ..exceptions import DegeneratePatchWarning, SingularPatchError
 from ..neighbors.metric_search import MetricSearch
 from ..patches.fitting import CentersOnly, PatchFitter, warn_if_degenerate
-from ..records import EdgeValues, Neighborhoods, Pairs
+from ..records import EdgeValues, Neighborhoods, Pairs, pointer_of
 from .table import (
     arrays_of,
     check_lengths,
     compare_pairs,
     describe_patches,
     get_dissimilarity,
+    pairs_of_rows,
 )
+
+ON_DEMAND = 2**26
+"""Bytes of the descriptions of samples that are compared with theirs at a time, where
+they are made on demand; those of their neighbours come on top."""
 
 TOGETHER = 256
 """Patches that are described at a time where all are: their points stay in cache."""
@@ -142,6 +147,38 @@ class PatchesOnDemand:
     def bytes_each(self) -> int:
         """What the description of one patch takes."""
         return sum(part.nbytes for part in arrays_of(self.describe(np.arange(1))))
+
+    def compare(
+        self, pairs: Pairs, order: np.ndarray, n_jobs: int | None
+    ) -> EdgeValues:
+        """Compare the patches at both ends of every edge, those of some samples a time.
+
+        Parameters
+        ----------
+        pairs : Pairs
+            The edges.
+        order : int array (n,)
+            All samples; those near each other follow, as they share neighbours.
+        n_jobs : int or None
+            Number of threads.
+        """
+        starts = pointer_of(np.bincount(pairs.source, minlength=order.size))
+        values = np.empty((3, pairs.source.size))
+
+        def write(block: slice) -> int:
+            edges = pairs_of_rows(starts, order[block])
+            if not edges.size:
+                return 1
+            found = self.compare_ends(pairs.source[edges], pairs.target[edges])
+            parts = found.label_free, found.within, found.between
+            known = [part for part in parts if part is not None]
+            for whole, part in zip(values, known, strict=False):
+                whole[edges] = part
+            return len(known)
+
+        step = max(1, ON_DEMAND // self.bytes_each)
+        n_parts = map_blocks(write, order.size, 0, n_jobs, step=step)
+        return EdgeValues(*values[: max(n_parts)])
 
     def compare_ends(self, source: np.ndarray, target: np.ndarray) -> EdgeValues:
         """Compare the patches of sample `source[e]` and of sample `target[e]`."""

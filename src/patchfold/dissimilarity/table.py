@@ -273,10 +273,7 @@ def _fill(
     def write(block: slice) -> None:
         pairs: slice | np.ndarray = block
         if order is not None:
-            first = starts[order[block]]
-            count = starts[order[block] + 1] - first
-            shift = np.repeat(first - (count.cumsum() - count), count)
-            pairs = shift + np.arange(shift.size)
+            pairs = pairs_of_rows(starts, order[block])
         found = compare_places(source[pairs], target[pairs])
         parts: tuple[Any, ...] = (found,)
         if n_parts == 3:
@@ -289,6 +286,20 @@ def _fill(
     else:
         map_blocks(write, order.size, 0, n_jobs, step=SOURCES)
     return EdgeValues(*values)
+
+
+def pairs_of_rows(starts: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the places of pairs with these sources; `starts` (n + 1,) has the first.
+
+    Examples
+    --------
+    >>> pairs_of_rows(np.array([0, 2, 3, 5]), np.array([2, 0])).tolist()
+    [3, 4, 0, 1]
+    """
+    first = starts[rows]
+    count = starts[rows + 1] - first
+    shift = np.repeat(first - (count.cumsum() - count), count)
+    return shift + np.arange(shift.size)
 
 
 def _join(blocks: list[EdgeValues], xp: Any) -> EdgeValues:

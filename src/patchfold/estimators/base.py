@@ -76,6 +76,7 @@ class PatchEmbedding(
     _can_take_all_pairs: ClassVar[bool] = False
     _links_new_samples: ClassVar[bool] = True
     _joins_closed_groups: ClassVar[bool] = False
+    _reads_relation: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed the samples of X.
@@ -106,9 +107,14 @@ class PatchEmbedding(
     def _fit_source(self, source: Source, backend: Backend) -> Self:
         """Run the stages of a fit, and keep what they give."""
         graph = source.neighbor_graph(self._join)
-        edges, links = source.measure(graph)
         self.n_connected_components_ = graph.n_components
-        del graph  # neighbours of nearly all pairs take as much memory as the edges
+        # Neighbours of nearly all pairs take as much memory as the edges.
+        if graph.edges is None and not self._reads_relation:
+            graph = graph._replace(pairs=graph.pairs.alone())
+        links: Any = source.link(graph.near)
+        graph = graph._replace(near=None)
+        edges = source.measure(graph, links)
+        del graph
         begin_stage("coordinates", STAGES)
         edges = backend.bring(edges)
         embedding, solution = self._solve(edges, source.X)

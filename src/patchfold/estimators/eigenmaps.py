@@ -280,7 +280,8 @@ class PatchEigenmaps(PatchEmbedding):
             )
         self.kernel_width_ = resolve_width(self.kernel_width, edges.length)
         weights, zero = edge_weights(edges, self.kernel_width_)
-        self.affinity_ = edges.to_csr(weights)
+        self.affinity_, strongest = edges.to_csr(weights), float(weights.max())
+        del weights  # where all pairs are edges, a good part of the memory
         matrix, degrees = laplacian(fill_in(self.affinity_), overwrite=True)
         walk = self.laplacian == "random_walk"
         xp = array_namespace(degrees)
@@ -302,7 +303,7 @@ class PatchEigenmaps(PatchEmbedding):
         if self.diffusion_time is not None:
             shrunk = (1 - self.eigenvalues_) ** self.diffusion_time
             vectors = vectors * shrunk * float(degrees.sum()) ** 0.5
-        return vectors, self._solution(zero, float(weights.max()))
+        return vectors, self._solution(zero, strongest)
 
     def _solution(self, zero: float, strongest_edge: float) -> Eigenvectors:
         walk = self.laplacian == "random_walk"

@@ -30,7 +30,8 @@ from ..dissimilarity.store import (
     defer_patches,
     hold_patches,
 )
-from ..dissimilarity.table import describe_patches, get_dissimilarity
+from ..dissimilarity.table import MOST, describe_patches, get_dissimilarity
+from ..exceptions import MemoryBudgetError
 from ..graph.precomputed import MatrixLinks
 from ..neighbors.cell_search import Cells, near_each_other
 from ..neighbors.choice import NeighborSearch
@@ -351,6 +352,26 @@ def require_room(
         f"Lower {parameter}, or reduce the features first.",
         like=X,
     )
+
+
+def pays_on_demand(
+    X: Array, settings: PatchSettings, n_neighbors: int | None, radius: float | None
+) -> bool:
+    """Say whether patches are not held: the machine has room for all but them.
+
+    Not where most pairs are compared, which is done in another way, nor where a search
+    decides about the size of patches.
+    """
+    n, m = X.shape
+    if radius is not None or settings.adaptive_patches or is_wide(n, m):
+        return False
+    if n_neighbors is None or MOST * n_neighbors > n:
+        return False
+    try:
+        require_room(X, settings, n_neighbors, radius)
+    except MemoryBudgetError:
+        return True
+    return False
 
 
 @on_any_device

@@ -232,6 +232,8 @@ class PatchLLE(PatchEmbedding):
         "n_landmarks": None,
     }
 
+    _reads_relation: ClassVar[bool] = True
+
     @names_others
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Samples, or a matrix of dissimilarities -> a graph with lengths, and links to it.
 
 `open_source` decides which of the two a fit begins with. Both sources find a graph,
-measure its edges, and leave what links new samples to it.
+make what links new samples to it, and measure its edges.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import scipy.sparse as sp
 
 from ..backends.arrays import Array
@@ -25,6 +26,7 @@ from ..graph.precomputed import (
     keep_nearest,
 )
 from ..graph.weights import complete_graph, pairs_from_directed
+from ..neighbors.cell_search import near_each_other
 from ..neighbors.choice import NeighborSearch, open_search
 from ..neighbors.metric_search import MetricSearch
 from ..patches.fitting import is_wide
@@ -33,6 +35,7 @@ from .links import (
     PatchSettings,
     SampleLinks,
     link_samples,
+    pays_on_demand,
     require_room,
     settings_of,
 )
@@ -92,8 +95,9 @@ class SampleSource:
     found : Neighborhoods or None
         Neighbours that were found already, at least as many as wanted.
     compare : callable or None
-        `PatchesOnDemand` and `Pairs` -> `EdgeValues`; where it is given, descriptions
-        of patches are not held.
+        `PatchesOnDemand` and `Pairs` -> `EdgeValues`; None compares them here.
+    held : bool
+        Whether descriptions of all patches are held; else they are made on demand.
     """
 
     X: Array
@@ -103,6 +107,7 @@ class SampleSource:
     n_jobs: int | None
     found: Neighborhoods | None = None
     compare: Callable[[PatchesOnDemand, Pairs], EdgeValues] | None = None
+    held: bool = True
 
     @property
     def n_neighbors(self) -> int | None:
@@ -135,23 +140,26 @@ class SampleSource:
                 )
         return NeighborGraph(*join(pairs, self), near)
 
-    def measure(self, graph: NeighborGraph) -> tuple[EdgeList, SampleLinks]:
-        """Make the patches, and compare those at both ends of every edge."""
+    def link(self, near: Neighborhoods | None) -> SampleLinks:
+        """Make the patches of all samples, and what links new samples to them."""
         begin_stage("patches", STAGES)
-        X, n_jobs, held = self.X, self.n_jobs, self.compare is None
-        links = link_samples(
-            X, graph.near, self.settings, self.search, n_jobs, held=held
-        )
+        parts = self.X, near, self.settings, self.search, self.n_jobs
+        return link_samples(*parts, held=self.held)
+
+    def measure(self, graph: NeighborGraph, links: SampleLinks) -> EdgeList:
+        """Compare the patches at both ends of every edge."""
         begin_stage("edges", STAGES)
-        pairs = graph.pairs
-        if isinstance(links.store, PatchesOnDemand):
-            assert self.compare is not None
-            values = self.compare(links.store, pairs)
+        pairs, store = graph.pairs, links.store
+        if not isinstance(store, PatchesOnDemand):
+            values = store.compare(pairs, self.n_jobs)
+        elif self.compare is not None:
+            values = self.compare(store, pairs)
         else:
-            values = links.store.compare(pairs, n_jobs)
+            order = near_each_other(links.cells, np.arange(pairs.n_samples))
+            values = store.compare(pairs, order, self.n_jobs)
         if self.settings.label_rule is None:
-            return EdgeList(pairs, values.label_free), links
-        return EdgeList(pairs, self._by_labels(pairs, values)), links
+            return EdgeList(pairs, values.label_free)
+        return EdgeList(pairs, self._by_labels(pairs, values))
 
     def _by_labels(self, pairs: Pairs, values: EdgeValues) -> Array:
         """Choose the length of every edge by the labels of its ends."""
@@ -197,13 +205,16 @@ class MatrixSource:
         edges = edges_from_matrix(D, *wanted, directed=self.nearest_only)
         return NeighborGraph(*join(edges.pairs, self), edges=edges)
 
-    def measure(self, graph: NeighborGraph) -> tuple[EdgeList, MatrixLinks]:
+    def link(self, near: Neighborhoods | None) -> MatrixLinks:
+        """Make what links new samples: a matrix has no patches."""
+        return MatrixLinks(self.n_neighbors, self.radius, self.nearest_only)
+
+    def measure(self, graph: NeighborGraph, links: MatrixLinks) -> EdgeList:
         """Read the lengths of edges that joined pieces too."""
         edges = graph.edges
         if edges is None or graph.pairs is not edges.pairs:
             edges = edges_along(self.X, graph.pairs)
-        links = MatrixLinks(self.n_neighbors, self.radius, self.nearest_only)
-        return edges, links
+        return edges
 
 
 Source = SampleSource | MatrixSource
@@ -242,7 +253,9 @@ def open_source(
         return MatrixSource(X, n_neighbors, estimator.radius, near)
     is_plain = euclidean and not sp.issparse(X)
     metric = None if is_plain else metric_of(estimator, X)
-    require_room(X, settings, n_neighbors, estimator.radius, held=compare is None)
+    wanted = X, settings, n_neighbors, estimator.radius
+    held = compare is None and not (is_plain and here and pays_on_demand(*wanted))
+    require_room(*wanted, held=held)
     begin_stage("neighbours", STAGES)
     if search is None:
         if not euclidean:
@@ -251,7 +264,7 @@ def open_source(
         search = open_search(algorithm, X, n_neighbors, radius, n_jobs, metric)
     if classes is not None:
         classes = backend.bring(classes)
-    return SampleSource(X, classes, settings, search, n_jobs, found, compare)
+    return SampleSource(X, classes, settings, search, n_jobs, found, compare, held)
 
 
 def _needs_numpy(X: Array, settings: PatchSettings, n_neighbors: int | None) -> bool:

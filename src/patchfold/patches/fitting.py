@@ -111,7 +111,7 @@ def mean_variance(X: Array) -> float:
     xp = array_namespace(X)
     # From the first sample, so that a constant column varies by exactly nothing.
     gaps = X - X[:1, :]
-    gaps = gaps - xp.mean(gaps, axis=0)
+    gaps -= xp.mean(gaps, axis=0)
     gaps *= gaps
     variance = float(xp.mean(gaps))
     return variance if variance > 0 else 1.0

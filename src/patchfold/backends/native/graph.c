@@ -28,7 +28,7 @@ static void fill_table(unsigned char *table, Py_ssize_t n, const int64_t *row,
 
 static Outcome unite_most(Call *call)
 {
-    int64_t *low = call->at[2], *high = call->at[3];
+    int32_t *low = call->at[2], *high = call->at[3];
     Py_ssize_t n = SIZE('n'), count = 0;
     if (SIZE('f') <= SIZE('e'))
         return refuse(call, BAD_VALUE, "source has no room for one edge more");
@@ -40,8 +40,8 @@ static Outcome unite_most(Call *call)
     fill_table(table, n, call->at[0], call->at[1], SIZE('e'));
     for (Py_ssize_t i = 0; i < n; i++)
         for (Py_ssize_t j = i + 1; j < n; j++) { /* no branch: it could not be foreseen */
-            low[count] = i;
-            high[count] = j;
+            low[count] = (int32_t)i;
+            high[count] = (int32_t)j;
             count += table[i * n + j];
         }
     call->result = count;
@@ -52,7 +52,7 @@ static Outcome unite_most(Call *call)
    as what is written behind the last is not an edge. */
 const Loop unite_relations = {
     "unite_relations",
-    "row:l(e)<n column:l(e)<n source:L(f) target:L(f) n:#n",
+    "row:l(e)<n column:l(e)<n source:I(f) target:I(f) n:#n",
     unite_most,
 };
 
@@ -64,7 +64,7 @@ typedef struct {
     Py_ssize_t n, n_relations;
     int64_t *next;   /* scratch (n + 1): where the next larger neighbour is put */
     int64_t *own;    /* scratch (n): where those end that the sample asked for itself */
-    int64_t *larger; /* scratch (n_relations): those of one sample after another */
+    int32_t *larger; /* scratch (n_relations): those of one sample after another */
 } Relation;
 
 /* Give every sample its larger neighbours, in the order of who asked: itself first.
@@ -83,7 +83,7 @@ static int list_larger(Call *call, const Relation *g)
             if (e + AHEAD < g->n_relations)
                 __builtin_prefetch(g->larger + g->next[g->column[e + AHEAD]], 1);
             int64_t j = g->column[e];
-            g->larger[g->next[i < j ? i : j]++] = i < j ? j : i;
+            g->larger[g->next[i < j ? i : j]++] = (int32_t)(i < j ? j : i);
         }
         g->own[i] = g->next[i];
         if ((i & AT_ONCE) == 0 && is_interrupted(call))
@@ -94,18 +94,19 @@ static int list_larger(Call *call, const Relation *g)
 
 static int compare_places(const void *a, const void *b)
 {
-    int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
+    int32_t i = *(const int32_t *)a, j = *(const int32_t *)b;
     return (i > j) - (i < j);
 }
 
-static void sort_places(int64_t *place, int64_t count)
+static void sort_places(int32_t *place, int64_t count)
 {
     if (count > FEW) {
-        qsort(place, (size_t)count, sizeof(int64_t), compare_places);
+        qsort(place, (size_t)count, sizeof(int32_t), compare_places);
         return;
     }
     for (int64_t k = 1; k < count; k++) {
-        int64_t one = place[k], at = k;
+        int32_t one = place[k];
+        int64_t at = k;
         for (; at > 0 && place[at - 1] > one; at--)
             place[at] = place[at - 1];
         place[at] = one;
@@ -113,18 +114,18 @@ static void sort_places(int64_t *place, int64_t count)
 }
 
 /* Write the edges; returns how many there are. What others asked for came in order. */
-static Py_ssize_t write_edges(const Relation *g, int64_t *source, int64_t *target)
+static Py_ssize_t write_edges(const Relation *g, int32_t *source, int32_t *target)
 {
     Py_ssize_t count = 0;
     int64_t start = 0;
     for (Py_ssize_t i = 0; i < g->n; start = g->next[i++]) {
-        const int64_t *a = g->larger + start, *a_end = g->larger + g->own[i];
-        const int64_t *b = a_end, *b_end = g->larger + g->next[i];
-        int64_t last = -1;
+        const int32_t *a = g->larger + start, *a_end = g->larger + g->own[i];
+        const int32_t *b = a_end, *b_end = g->larger + g->next[i];
+        int32_t last = -1;
         sort_places(g->larger + start, a_end - a);
         while (a < a_end || b < b_end) {
-            int64_t j = b == b_end || (a < a_end && *a <= *b) ? *a++ : *b++;
-            source[count] = i;
+            int32_t j = b == b_end || (a < a_end && *a <= *b) ? *a++ : *b++;
+            source[count] = (int32_t)i;
             target[count] = j;
             count += j != last;
             last = j;
@@ -138,14 +139,14 @@ static Outcome unite_few(Call *call)
     Relation g = {call->at[0], call->at[1], SIZE('n'), SIZE('e')};
     if (SIZE('f') <= g.n_relations)
         return refuse(call, BAD_VALUE, "source has no room for one edge more");
-    if (g.n / SPARSE > g.n_relations)
+    if (g.n > INT32_MAX || g.n / SPARSE > g.n_relations)
         return refuse(call, BAD_VALUE, "n is too large for so few relations");
     for (Py_ssize_t e = 1; e < g.n_relations; e++)
         if (g.row[e] < g.row[e - 1])
             return refuse(call, BAD_VALUE, "rows do not ascend");
     g.next = scratch(call, g.n + 1, 1, sizeof(int64_t));
     g.own = scratch(call, g.n, 1, sizeof(int64_t));
-    g.larger = scratch(call, g.n_relations, 1, sizeof(int64_t));
+    g.larger = scratch(call, g.n_relations, 1, sizeof(int32_t));
     if (g.next == NULL || g.own == NULL || g.larger == NULL)
         return NO_MEMORY;
     if (!list_larger(call, &g))
@@ -156,12 +157,12 @@ static Outcome unite_few(Call *call)
 
 const Loop unite_neighbors = {
     "unite_neighbors",
-    "row:l(e)<n column:l(e)<n source:L(f) target:L(f) n:#n",
+    "row:l(e)<n column:l(e)<n source:I(f) target:I(f) n:#n",
     unite_few,
 };
 
 typedef struct {
-    const int64_t *source, *target;
+    const int32_t *source, *target;
     const double *value;
     int32_t *pointer, *column;
     double *data;
@@ -193,9 +194,9 @@ static int write_entries(Call *call, const Edges *g, int32_t *next)
             __builtin_prefetch(g->data + soon, 1);
         }
         int32_t up = next[g->target[e]]++, down = next[g->source[e]]++;
-        g->column[up] = (int32_t)g->source[e];
+        g->column[up] = g->source[e];
         g->data[up] = g->value[e];
-        g->column[down] = (int32_t)g->target[e];
+        g->column[down] = g->target[e];
         g->data[down] = g->value[e];
     }
     return 1;
@@ -217,7 +218,7 @@ static Outcome mirror(Call *call)
 
 const Loop mirror_edges = {
     "mirror_edges",
-    "source:l(e)<n target:l(e)<n value:d(e) pointer:I(n+1) column:I(f) data:D(f)",
+    "source:i(e)<n target:i(e)<n value:d(e) pointer:I(n+1) column:I(f) data:D(f)",
     mirror,
 };
 

@@ -37,8 +37,8 @@ def mirror_edges(
     pointer, column = np.empty(n + 1, kind), np.empty(2 * source.size, kind)
     data = np.empty(2 * source.size)
     edges = (
-        as_kind(source, np.int64),
-        as_kind(target, np.int64),
+        as_kind(source, np.int32),
+        as_kind(target, np.int32),
         as_kind(values, np.float64),
     )
     loops().mirror_edges(*edges, pointer, column, data)
@@ -58,12 +58,13 @@ def unite_relations(
 ) -> tuple[np.ndarray, np.ndarray]:
     """List the pairs of which either is the other's neighbour, source < target, sorted.
 
-    Rows ascend, and no sample is a neighbour of itself.
+    Rows ascend, and no sample is a neighbour of itself. Where loops find them, indices
+    have 32 bits: of many edges they are a good part of the memory.
     """
     is_dense = row.size > n * n // DENSE
-    if loops() is None or n // SPARSE > row.size:
+    if loops() is None or n >= 2**31 or n // SPARSE > row.size:
         return _unite_in_arrays(n, row, column, is_dense)
-    source, target = np.empty((2, row.size + 1), np.int64)
+    source, target = np.empty((2, row.size + 1), np.int32)
     relation = as_kind(row, np.int64), as_kind(column, np.int64)
     unite = loops().unite_relations if is_dense else loops().unite_neighbors
     count = unite(*relation, source, target, n)
