@@ -142,7 +142,7 @@ def _describe_dense(patches: Patches, block: slice) -> Description:
         return packed, inverted
     xp = array_namespace(patches.mean)
     precision = xp.linalg.inv(patches.take(block).covariance)
-    both = _pack(precision) + _pack(precision, lower=True)
+    both = _pack(precision) + _pack(xp.matrix_transpose(precision))
     row, column = _upper_triangle(precision)
     on_diagonal = xp.astype(row == column, both.dtype)
     return packed, both * (1 - on_diagonal / 2)
@@ -248,11 +248,9 @@ _triangle = lru_cache(np.triu_indices)
 """As costly as a hundred pairs are to compare, and wanted in every block of them."""
 
 
-def _pack(matrices: Array, *, lower: bool = False) -> Array:
-    """Flatten the upper triangles of a batch of m x m matrices, or the lower ones."""
-    xp = array_namespace(matrices)
-    m = matrices.shape[-1]
+def _pack(matrices: Array) -> Array:
+    """Flatten the upper triangles of a batch of m x m matrices."""
+    xp, m = array_namespace(matrices), matrices.shape[-1]
     row, column = _upper_triangle(matrices)
     flat = xp.reshape(matrices, (matrices.shape[0], m * m))
-    place = column * m + row if lower else row * m + column
-    return xp.take(flat, place, axis=1)
+    return xp.take(flat, row * m + column, axis=1)
