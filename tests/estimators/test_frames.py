@@ -148,3 +148,10 @@ def test_a_projection_leads_back_to_a_frame():
     back = model.inverse_transform(model.transform(frame))
     assert list(back) == list(frame)
     assert set(back["kind"]) <= {"long", "short", "round"}
+
+
+@pytest.mark.parametrize("cells", [[1, "a"], [b"a", b"b"]], ids=["mixture", "bytes"])
+def test_a_column_that_cannot_be_encoded_is_named(cells):
+    frame = pd.DataFrame({"size": [1.0, 2.0] * 5, "odd": cells * 5})
+    with pytest.raises(TypeError, match=r"'odd' holds .*convert it, or leave it out"):
+        pf.PatchIsomap(n_neighbors=3).fit(frame)

@@ -141,5 +141,5 @@ def _is_plain(dtype: str, column: Callable[[], Any]) -> bool:
     try:
         read = read_objects("", list(column()), text=False)
     except TypeError:
-        return True  # scikit-learn has its own words for such objects
+        return False  # the encoder names the column, and what it holds
     return read.kind not in ("category", "date", "duration")
