@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from patchfold.graph import connectivity
-from patchfold.graph.facing import facing_samples
+from patchfold.graph.facing import closest_of_many, facing_samples
 
 
 def literal_pairs(X, labels):
@@ -52,3 +52,26 @@ def test_groups_in_the_same_place_are_compared_as_before(monkeypatch):
     monkeypatch.setattr(connectivity, "_closest_by_facing", lambda *_: None)
     found = connectivity.closest_pairs(X, labels)
     np.testing.assert_array_equal(found, literal_pairs(X, labels))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("width", [0.0, 1e-12, 1e-6, 1e-2])
+def test_of_many_narrow_groups_few_samples_are_compared(width, offset, monkeypatch):
+    rng = np.random.default_rng(3)
+    labels = np.r_[np.arange(100), rng.integers(0, 100, 1500)]
+    X = rng.integers(0, 4, (100, 6))[labels] + width * rng.integers(-9, 9, (1600, 6))
+    X = X + offset
+    monkeypatch.setattr(connectivity, "closest_of_many", lambda *_: None)
+    expected = connectivity.closest_pairs(X, labels)
+    monkeypatch.undo()
+    if width in (1e-6, 1e-2):  # narrower ones are rounded, and all samples are near
+        monkeypatch.setattr(connectivity, "_candidates", None)
+    found = connectivity.closest_pairs(X, labels, n_jobs=2)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_of_many_groups_that_are_wide_or_small_all_samples_are_compared():
+    rng = np.random.default_rng(3)
+    X, ends = rng.normal(size=(3000, 6)), np.arange(0, 3001, 30)
+    assert closest_of_many(X, ends, None) is None
+    assert closest_of_many(X, np.arange(0, 3001, 2), None) is None

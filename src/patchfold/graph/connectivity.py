@@ -20,7 +20,12 @@ from ..exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from ..neighbors.metric_search import MetricSearch
 from ..neighbors.radius import name_rows
 from ..records import Pairs
-from .facing import MOST_GROUPS, closest_of_facing, facing_samples
+from .facing import (
+    MOST_GROUPS,
+    closest_of_facing,
+    closest_of_many,
+    facing_samples,
+)
 from .weights import Components, pairs_from_directed
 
 
@@ -108,10 +113,15 @@ def closest_pairs(
     found = measure_candidates(X, *there, n_groups, precomputed, n_jobs, **settings)
     row, column, exact = NUMPY.bring(found)
     two_groups = group[row] * n_groups + group[column]
-    order = np.lexsort((grouped[column], grouped[row], exact, two_groups))
-    _, first = np.unique(two_groups[order], return_index=True)
-    closest = grouped[row[order[first]]], grouped[column[order[first]]]
-    return backend.bring(closest)
+    least = np.full(n_groups**2, np.inf)
+    np.minimum.at(least, two_groups, exact)
+    nearest = np.flatnonzero(~(exact > least[two_groups]))  # or no number
+    two_groups, row, column = two_groups[nearest], grouped[row], grouped[column]
+    if (two_groups[1:] <= two_groups[:-1]).any():
+        order = np.lexsort((column[nearest], row[nearest], two_groups))
+        _, first = np.unique(two_groups[order], return_index=True)
+        nearest = nearest[order[first]]
+    return backend.bring((row[nearest], column[nearest]))
 
 
 @on_any_device
@@ -155,8 +165,10 @@ def measure_candidates(
     turns = 2 * N_STARTS * N_TURNS * n_groups
     found = None
     measured = precomputed or search is not None
-    if not measured and n_groups <= MOST_GROUPS:
-        found = _closest_by_facing(X[grouped], group, n_groups, n_jobs)
+    if not measured:
+        find = _closest_by_facing if n_groups <= MOST_GROUPS else closest_of_many
+        ends = np.searchsorted(group, np.arange(n_groups + 1))
+        found = find(X[grouped], ends, n_jobs)
     if found is None and (measured or group.size <= max(EXACT, turns)):
         found = _candidates(table, group, n_groups, n_jobs)
     elif found is None:
@@ -165,10 +177,9 @@ def measure_candidates(
 
 
 def _closest_by_facing(
-    X: np.ndarray, group: np.ndarray, n_groups: int, n_jobs: int | None
+    X: np.ndarray, ends: np.ndarray, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Compare the samples of two groups that face each other; None if too many do."""
-    ends = np.searchsorted(group, np.arange(n_groups + 1))
     facing = facing_samples(X, ends, n_jobs)
     if sum(left.size * right.size for left, right in facing) > EXACT**2 / 2:
         return None

@@ -19,6 +19,19 @@ MOST_GROUPS = 64
 N_STARTS = 8
 """Samples at the front of a group, from which a near pair is looked for."""
 
+SMALL = 8
+"""Samples of a group, on average, up to which all pairs of many groups are compared."""
+
+NARROW = 16
+"""Samples of a group that face another one, on average, at most; of every two groups
+half as many pairs. They are held in memory."""
+
+TRIED = 16
+"""Groups that tell whether the others are narrow."""
+
+WIDEST = 2**22
+"""Samples of the largest group times groups, at most: their table is in memory."""
+
 ROUNDING = 1e-9
 """Part of the largest coordinate by which a place on the line may be wrong."""
 
@@ -132,3 +145,68 @@ def closest_of_facing(
             found.append((left[row], right[column]))
     row, column = (np.concatenate(part) for part in zip(*found, strict=True))
     return row, column
+
+
+def closest_of_many(
+    X: np.ndarray, ends: np.ndarray, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the pairs that may be the closest of their two groups; None if too many.
+
+    For many groups that are narrow beside the gaps between them. Two samples with
+    places u and v from the middles of their groups, which a line l joins, are
+    |l|² - 2 u·l + 2 v·l + |u - v|² apart, squared. The last term is at most the square
+    of both radii: whose u·l is behind the largest of its group by half of that is in no
+    closest pair. Every sample is compared with the middles only.
+
+    Parameters
+    ----------
+    X, ends, n_jobs
+        As in `facing_samples`.
+
+    Returns
+    -------
+    row, column : int arrays
+        Rows of X, in the order of their groups.
+    """
+    n_groups, sizes = ends.size - 1, np.diff(ends)
+    if X.shape[0] < SMALL * n_groups or sizes.max() * n_groups > WIDEST:
+        return None
+    middles = np.add.reduceat(X, ends[:-1]) / sizes[:, None]
+    inner = X - np.repeat(middles, sizes, axis=0)
+    radius = np.sqrt(
+        np.maximum.reduceat(np.einsum("ij,ij->i", inner, inner), ends[:-1])
+    )
+    rounding = 8 * (X.shape[1] + 8) * np.finfo(float).eps
+
+    def look(one: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many samples of a group face each other one, and which."""
+        begin, end = ends[one.start], ends[one.stop]
+        lines = middles - middles[one]
+        along = lines @ inner[begin:end].T
+        reach = radius + radius[one]
+        gap = np.linalg.norm(lines, axis=1) + reach
+        behind = along.max(axis=1) - reach**2 / 2 - rounding * gap**2
+        other, facing = np.nonzero(~(along < behind[:, None]))
+        if facing.size > NARROW * n_groups:
+            facing = facing[:0]
+        return np.bincount(other, minlength=n_groups), begin + facing
+
+    some = (slice(i, i + 1) for i in range(0, n_groups, n_groups // TRIED))
+    if any(count.sum() > facing.size for count, facing in map(look, some)):
+        return None
+    found = map_blocks(look, n_groups, 0, n_jobs, step=1)
+    counts = np.stack([count for count, _ in found])
+    samples = np.concatenate([facing for _, facing in found])
+    first, second = np.triu_indices(n_groups, 1)
+    there, back = counts[first, second], counts[second, first]
+    pairs = there * back
+    if counts.sum() > samples.size or 4 * pairs.sum() > NARROW * n_groups**2:
+        return None
+    starts = (np.cumsum(counts) - counts.ravel()).reshape(counts.shape)
+    each = np.repeat(np.arange(pairs.size), pairs)
+    within = np.arange(each.size) - (np.cumsum(pairs) - pairs)[each]
+    left, right = np.divmod(within, back[each])
+    return (
+        samples[starts[first, second][each] + left],
+        samples[starts[second, first][each] + right],
+    )
