@@ -127,6 +127,17 @@ class TestFiltered:
         smallest_eigenpairs(sp.csr_array(matrix), 2, np.ones(800), seed=seed())
         assert calls
 
+    def test_more_pieces_than_vectors_are_not_filtered(self, monkeypatch):
+        matrix = sp.block_diag([well_tied(200)] * 9, format="lil")
+        for i in range(0, 1600, 200):  # held together by next to nothing
+            matrix[i, i + 200] = matrix[i + 200, i] = -1e-18
+        matrix = sp.csr_array(matrix)
+        calls = count_calls(monkeypatch, "inverse_eigenpairs")
+        monkeypatch.setattr(filtered, "_iterate", None)
+        values, _ = smallest_eigenpairs(matrix, 2, np.ones(1800), seed=seed())
+        assert calls
+        np.testing.assert_allclose(values, 0, atol=1e-12)
+
     @pytest.mark.parametrize("scale", [1e-90, 1e-6, 1e90])
     def test_its_single_precision_holds_any_scale(self, scale, monkeypatch):
         n = 650
@@ -393,3 +404,21 @@ def test_traces_are_taken_out_and_nothing_else(kind):
     np.testing.assert_array_equal(found.toarray(), np.diag([2.0, 1.0, 3.0]))
     dense = np.diag([2.0, 1.0, 3.0])
     assert spectral._without_traces(dense)[0] is dense  # zeros are no traces
+
+
+def test_what_is_below_rounding_is_not_factorised(monkeypatch):
+    ring = np.roll(np.eye(60), 1, axis=0)
+    weights = ring + ring.T + 1e-20
+    np.fill_diagonal(weights, 0)
+    matrix = sp.csr_array(np.diag(weights.sum(axis=1)) - weights)
+    factorize, sizes = inverse.factorize, []
+
+    def spy(held, **settings):
+        sizes.append(held.nnz)
+        return factorize(held, **settings)
+
+    monkeypatch.setattr(inverse, "factorize", spy)
+    null = np.full(60, 60**-0.5)
+    values, _ = inverse.inverse_eigenpairs(matrix, 2, null, 4, seed=seed())
+    assert sizes == [180]
+    np.testing.assert_allclose(values, 2 - 2 * np.cos(2 * np.pi / 60), rtol=1e-9)

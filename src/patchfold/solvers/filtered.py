@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from scipy.linalg import eigh, eigh_tridiagonal
 
 from ..backends.native.eigenvectors import (
+    TOLERANCE,
     WIDTH,
     check_matrix,
     orthogonalize,
@@ -30,6 +31,7 @@ from ..backends.native.graph import reorder
 from ..backends.progress import tell_part
 from ..backends.threads import map_blocks
 from ..graph.paths import cache_order
+from .pieces import LOOSE, count_pieces
 
 SPARE = 4
 """Vectors beyond those wanted, at least: the gap to the last of them sets the pace."""
@@ -67,6 +69,8 @@ BOUND_STEPS = 12
 UNRESOLVED = 1e3
 """If all vectors end within this many tolerances of zero, there may be more eigenvalues
 that are zero to rounding than vectors, and which of them are found is chance."""
+
+ZEROS = "too many eigenvalues are nearly zero to be told"
 
 MANY = 50_000
 """Beyond this many rows neighbours are first made neighbours in memory, and rows are
@@ -123,6 +127,10 @@ def filtered_eigenpairs(
     if width >= n:
         raise RuntimeError(f"{n} samples are too few to be filtered")
     start = seed.uniform(-1, 1, (n, width))
+    loose = LOOSE * tolerance / TOLERANCE
+    few = np.count_nonzero(np.abs(matrix.data) <= loose) < 2 * width
+    if not few and count_pieces(matrix, loose)[0] > width:
+        raise RuntimeError(ZEROS)  # as it would end
     try:
         if n <= MANY:
             step = _Step(matrix, start[:, 0])
@@ -199,7 +207,7 @@ def _iterate(
         last, cut = cut, float(values[-1])
         if residual <= tolerance:
             if cut <= UNRESOLVED * tolerance:
-                raise RuntimeError("too many eigenvalues are nearly zero to be told")
+                raise RuntimeError(ZEROS)
             return values[wanted], block[:, wanted]
         pace = _pace(cut, top, values[n_components - 1])
         ahead = np.arccosh(residual / tolerance) / pace

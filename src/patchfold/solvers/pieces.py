@@ -70,9 +70,9 @@ def piecewise_eigenpairs(
     """
     entries = matrix.tocoo()
     row, column = entries.coords
-    count, label = _pieces(matrix, np.abs(entries.data) > LOOSE * size)
+    count, label = count_pieces(matrix, LOOSE * size)
     if count > MOST:
-        count, label = _pieces(matrix, entries.data != 0)
+        count, label = count_pieces(matrix, 0.0)
         if count > max(MOST, n_components):
             return _any_of_pieces(label, n_components, null, seed)
     if not n_components < count <= MOST:
@@ -96,9 +96,17 @@ def piecewise_eigenpairs(
     return values[:n_components], scaled[:, None] * wanted[label]
 
 
-def _pieces(matrix: sp.csr_array, kept: np.ndarray) -> tuple[int, np.ndarray]:
-    """Return how many pieces the kept entries make, and whose each sample is."""
+def count_pieces(matrix: sp.csr_array, loose: float) -> tuple[int, np.ndarray]:
+    """Return how many pieces larger entries make, and whose each sample is.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> count_pieces(sp.csr_array([[1, 1e-9, 0], [1e-9, 2, -1], [0, -1, 1]]), 1e-6)[0]
+    2
+    """
     row, column = matrix.tocoo().coords
+    kept = np.abs(matrix.data) > loose
     held = sp.coo_array((kept[kept], (row[kept], column[kept])), matrix.shape)
     return connected_components(held, directed=False)
 
