@@ -119,11 +119,12 @@ def test_fits_leave_nothing_behind(name, iris):
 
     tracemalloc.start()
     try:
-        first = fit(10)
-        growth = fit(FITS) - first
+        sizes = [fit(10), fit(FITS), fit(FITS)]
     finally:
         tracemalloc.stop()
-    assert growth < 1000 * FITS  # a kept model would be twenty times that
+    # Another thread of the process may take memory once; what is kept grows each time.
+    # A kept model would be twenty times that.
+    assert np.diff(sizes).min() < 1000 * FITS
 
 
 class TestThreads:

@@ -161,15 +161,7 @@ def choose_columns(
     if auto and gaps and impute is None:
         impute = "median"
         decided.append(f"{sum(gaps.values())} missing cells filled in")
-    if undecided and not auto:
-        decisions = decide(undecided)
-        gone = {*decisions.get("drop", ()), decisions.get("id")}
-        others = any(finding.column not in gone for finding in used)
-        raise UndecidedColumnsError(
-            undecided, {} if impute else gaps, filled=impute is not None, others=others
-        )
-    if gaps and impute is None:
-        raise MissingValuesError([], gaps)
+    _refuse_undecided([] if auto else undecided, used, gaps, impute)
     left_out |= {f.column: f.kind for f in findings if f.kind in UNUSED}
     if not used:
         raise ValueError("no column is left to embed: all are constant or left out.")
@@ -191,6 +183,24 @@ def choose_columns(
         dates=tuple(dates),
         ordered=tuple(n for n in words if getattr(frame[n].dtype, "ordered", False)),
     )
+
+
+def _refuse_undecided(
+    undecided: Sequence[Finding],
+    used: Sequence[Finding],
+    gaps: Mapping[str, int],
+    impute: str | None,
+) -> None:
+    """Raise what lists all that must be decided, if there is something."""
+    if undecided:
+        decisions = decide(undecided)
+        gone = {*decisions.get("drop", ()), decisions.get("id")}
+        others = any(finding.column not in gone for finding in used)
+        raise UndecidedColumnsError(
+            undecided, {} if impute else gaps, filled=impute is not None, others=others
+        )
+    if gaps and impute is None:
+        raise MissingValuesError([], gaps)
 
 
 def choose_from(source: Source, **told: Any) -> Columns:
