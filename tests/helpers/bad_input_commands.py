@@ -100,6 +100,7 @@ def _for(commands: tuple[str, ...], *words: str) -> dict[str, tuple[str, ...]]:
 
 
 WORKS: tuple[str, ...] = ()
+TOO_LARGE = ("column 'a'", "1.54e+308", "another unit")
 MISSING = ("cells are missing", "b 1", "--impute median", "--drop")
 NO_COORDINATE = ("1 samples", "no coordinate in 'a' or 'b'", "leave these rows out")
 INFINITE = ("column 'b'", "1 infinite cells", "--missing inf,-inf")
@@ -274,7 +275,12 @@ TABLES = [
         "values near the largest",
         _numbers(lambda numbers: numbers * 2e307),
         ("column 'a'", "1.54e+308", "another unit", "--drop"),
-        {"view --data": NOTHING, "reproduce": NO_MAGNITUDE},
+        {
+            "embed --from": TOO_LARGE,
+            "view": TOO_LARGE,
+            "view --data": NOTHING,
+            "reproduce": NO_MAGNITUDE,
+        },
     ),
     Table(
         "values near the smallest",

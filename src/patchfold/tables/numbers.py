@@ -119,10 +119,9 @@ def as_number(column: pd.Series, name: str) -> pd.Series:
         ) from None
     fault = find_fault(values, spread=False)
     if fault:
-        cure = "count them as missing (--missing inf,-inf)"
-        raise ValueError(
-            f"column {name!r} {fault}; {cure if 'infinite' in fault else 'mend it'}."
-        )
+        infinite = "; count them as missing (--missing inf,-inf)"
+        cure = infinite if "infinite" in fault else ""
+        raise ValueError(f"column {name!r} {fault}{cure}.")
     return pd.Series(values, index=column.index)
 
 
