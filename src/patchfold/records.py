@@ -213,8 +213,9 @@ class Pairs:
         Number of samples n.
     source, target : int arrays (E,)
         Ends of the edges, source < target, sorted by (source, target).
-    row, column : int arrays (R,)
-        The directed relation "column is a neighbour of row", sorted by row.
+    row, column : int arrays (R,) or None
+        The directed relation "column is a neighbour of row", sorted by row. None once
+        it is forgotten.
     """
 
     n_samples: int
@@ -225,9 +226,7 @@ class Pairs:
 
     def alone(self) -> Pairs:
         """Return the edges without the relation, which takes as much memory."""
-        xp = array_namespace(self.row)
-        nothing = xp.zeros_like(self.row[:0])
-        return Pairs(self.n_samples, self.source, self.target, nothing, nothing)
+        return Pairs(self.n_samples, self.source, self.target, None, None)
 
     @cached_property
     def edge(self) -> Array:
