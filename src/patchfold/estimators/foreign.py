@@ -58,7 +58,7 @@ FOREIGN: dict[str, dict[str, str]] = {
         "early_exaggeration_iter": _STEPS,
         "dof": "set separation, from 0 (like t-SNE) to 1 (like UMAP).",
         "learning_rate": _STEPS,
-        "neighbors": "set neighbors_algorithm.",
+        **dict.fromkeys(("neighbors", "knn_kwargs"), "set neighbors_algorithm."),
         "negative_gradient_method": "all pairs repel each other: leave it out.",
         **dict.fromkeys(("callbacks", "callbacks_every_iters"), _CALLABLE),
         **dict.fromkeys(("initial_momentum", "final_momentum"), _STEPS),
