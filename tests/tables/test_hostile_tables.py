@@ -1,9 +1,13 @@
 """Tables from anywhere: read, or refused in one line and within bounded memory."""
 
+import bz2
 import gzip
+import io
+import lzma
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +31,13 @@ def wide(names):
     return ",".join(f"c{n}" for n in range(names)) + "\n"
 
 
+def zipped(name):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(name, "a,b\n1,2\n")
+    return buffer.getvalue()
+
+
 HOSTILE = {
     "empty.csv": ("", "it is empty"),
     "blank.csv": ("\n\r\n\n", "it is empty"),
@@ -35,7 +46,17 @@ HOSTILE = {
     "utf16.csv": ("a,b\n1,2\n".encode("utf-16-le"), "two rows or more. Got 1"),
     "half16.csv": ("a,b\n1,2\n".encode("utf-16")[:-1], "no text in utf-16"),
     "binary.csv": (b"a,b\n1,\x81\xff\n", "byte 6 is 0x81, so it is no text in UTF-8"),
-    "gzip.csv": (gzip.compress(b"a,b\n1,2\n"), "no text in UTF-8"),
+    "gzip.csv": (gzip.compress(b"a,b\n1,2\n"), "rename it to end in .csv.gz"),
+    "arrow.csv": (b"PAR1" + bytes(50), "rename it to end in .parquet"),
+    "bzip.csv": (
+        bz2.compress(b"a,b\n1,2\n"),
+        "it is packed: unpack it first (bunzip2)",
+    ),
+    "xz.csv": (lzma.compress(b"a,b\n1,2\n"), "it is packed: unpack it first (unxz)"),
+    "zip.csv": (zipped("a.csv"), "it is packed: unpack it first (unzip)"),
+    "excel.csv": (zipped("[Content_Types].xml"), "rename it to end in .xlsx"),
+    "packed.csv.bz2": ("", "unpack it first (bunzip2)"),
+    "text.dat": ("a,b\n1,2\n", "rename a file of text to end in .txt"),
     "short.csv": ("a,b,c\n1,2,3\n4,5\n", "line 3 has 2 cells, and there are 3"),
     "long.csv": ("a,b\n1,2\n3,4,5\n", "line 3 has 3 cells"),
     "longer.csv": ("a,b\n1,2,3\n4,5,6\n", "line 2 has 3 cells, and there are 2"),

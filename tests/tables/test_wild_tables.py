@@ -1,5 +1,6 @@
 """Tables as people write them: every file of the corpus is read as it is meant."""
 
+import gzip
 import os
 import subprocess
 import sys
@@ -98,6 +99,20 @@ def test_a_file_may_come_by_the_standard_input(name, monkeypatch):
         source = read_source("-")
     assert source.name == "-"
     assert differs(source.frame, table.columns) == ""
+
+
+def test_text_may_be_packed_by_gzip(tmp_path):
+    for ending in ".csv.gz", ".tsv.gz", ".txt.gz":
+        path = tmp_path / f"t{ending}"
+        path.write_bytes(gzip.compress(b"a\tb\n1\t2.5\n3\t4.5\n"))
+        assert read_table(path).to_dict("list") == {"a": [1, 3], "b": [2.5, 4.5]}
+
+
+def test_a_column_may_be_named_as_another_file_begins(tmp_path):
+    assert list(read_table(write(tmp_path, "PAR1,BZh\n1,2\n")).columns) == [
+        "PAR1",
+        "BZh",
+    ]
 
 
 def write(tmp_path, text, name="t.csv"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from .arrow import text_columns, to_frame
 from .delimited import parse_csv
 from .dialect import MAX_NAME, UNNAMED, find_dialect, to_utf8
 from .doubts import Doubt
+from .endings import find_ending, refuse_ending, refuse_no_text, refuse_packed
 from .excel import read_excel
 from .interpretation import Customs
 from .margins import cut_margins
@@ -215,7 +215,7 @@ def _read_file(
     """Read a file that the user knows by another name, perhaps."""
     reader = _reader(path)
     if reader is None:
-        raise ValueError(f"{called}: the name must end in {', '.join(READERS)}.")
+        refuse_ending(called, READERS)
     with name_file(called):
         raw = reader(path, options)
         frame = raw.frame
@@ -228,7 +228,8 @@ def _read_file(
         if len(twice):
             names = listed([repr(name) for name in dict.fromkeys(twice)])
             raise ValueError(
-                f"it has more than one column named {names}: give each its own name"
+                f"it has more than one column named {names}: give each its own name, "
+                "or write a header if the first row is none"
             )
         decimal = options.decimal or raw.decimal
         customs = Customs(decimal, options.dates, options.missing, raw.likely)
@@ -248,24 +249,12 @@ def _read_standard_input(options: ReadOptions, plain: Collection[str | None]) ->
     called = Path(STANDARD_INPUT)
     with name_file(called):
         data = sys.stdin.buffer.read()
-    ending = next(
-        (end for start, end in MAGIC.items() if data.startswith(start)), ".csv"
-    )
-    if re.match(rb"(?is)\s*(%[^\n]*\n\s*)*@relation", data[: 2**16]):
-        ending = ".arff"
+        ending = find_ending(data)
+        refuse_packed(ending)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"input{ending}"
         write_bytes(path, data)
         return _read_file(path, called, options, plain)
-
-
-MAGIC = {
-    b"PAR1": ".parquet",
-    b"ARROW1": ".feather",
-    b"PK": ".xlsx",
-    b"\x1f\x8b": ".csv.gz",
-}
-"""How files begin."""
 
 
 @contextmanager
@@ -309,7 +298,10 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def _read_csv(path: Path, options: ReadOptions) -> _Raw:
-    raw, remarks = to_utf8(_read_bytes(path), options.encoding)
+    held = _read_bytes(path)
+    refuse_no_text(held)
+    raw, remarks = to_utf8(held, options.encoding)
+    del held
     tabs = ".tsv" in path.name.lower()
     dialect = find_dialect(raw, options.sep, options.decimal, tabs)
     raw, dialect = cut_margins(raw, dialect)
@@ -356,6 +348,7 @@ READERS = {
     ".tsv": _read_csv,
     ".tsv.gz": _read_csv,
     ".txt": _read_csv,
+    ".txt.gz": _read_csv,
     ".parquet": _read_parquet,
     ".feather": _read_feather,
     ".arff": _read_arff,
