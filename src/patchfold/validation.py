@@ -28,6 +28,9 @@ LARGEST = 1e150
 MANY_SAMPLES = 20_000
 """With more samples a fit by arrays takes long enough for a warning."""
 
+LONGEST_VALUE = 200
+"""Characters of a wrong value that a message shows."""
+
 _warned: set[type] = set()
 """Warnings that are given once in a process, and were."""
 
@@ -173,8 +176,11 @@ def check_parameter(name: str, value: Any, rules: Any, owner: str) -> None:
         repr(rule) if isinstance(rule, str) else words.get(rule, str(rule))
         for rule in alternatives
     )
+    shown = repr(value)
+    if len(shown) > LONGEST_VALUE:
+        shown = f"{shown[:LONGEST_VALUE]} ..."
     raise ValueError(
-        f"The {name!r} parameter of {owner} must be {wanted}. Got {value!r} instead."
+        f"The {name!r} parameter of {owner} must be {wanted}. Got {shown} instead."
     )
 
 

@@ -220,6 +220,12 @@ class TestTransform:
         assert lazy.chunks == ((130, 130, 130, 10), (2,))
         np.testing.assert_array_equal(lazy.compute(), model.transform(X))
 
+    def test_a_map_with_labels_gives_the_bits_of_one_machine(self, client, samples):
+        X, y = samples
+        model = pf.CauchyMap().fit(X[::2], y[::2])
+        lazy = cluster.transform(model, da.from_array(X, chunks=(130, 6)))
+        np.testing.assert_array_equal(lazy.compute(), model.transform(X))
+
     def test_frames_keep_their_index_and_empty_parts(self, client, samples):
         frame = pd.DataFrame(samples[0], columns=list("abcdef")).set_index(
             np.arange(400) * 10

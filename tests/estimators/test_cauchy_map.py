@@ -17,6 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 import patchfold as pf
 from patchfold.backends.native.neighbors import squared_distances
+from patchfold.dissimilarity.table import DISSIMILARITIES
 from patchfold.exceptions import (
     FarSampleWarning,
     MapConvergenceWarning,
@@ -260,11 +261,24 @@ class TestStart:
         np.testing.assert_array_equal(one, other)
         assert not np.allclose(one, pf.CauchyMap().fit_transform(X), atol=0.1)
 
+    @pytest.mark.parametrize("n_components", [1, 2])
+    def test_given_places_belong_to_samples_in_any_order(self, wine, n_components):
+        X, _ = wine
+        order = np.random.default_rng(0).permutation(len(X))
+        model = pf.CauchyMap(n_components=n_components)
+        last = clone(model).fit(X[:150])
+        given = X[:, :n_components]
+        for one, other in ((last, last), (given, given[order])):
+            expected = clone(model).set_params(init=one).fit_transform(X)
+            found = clone(model).set_params(init=other).fit_transform(X[order])
+            np.testing.assert_array_equal(found, expected[order])
+
     @pytest.mark.parametrize(
         ("init", "words"),
         [
             ("random", "'init' parameter of CauchyMap must be 'pca'"),
             (None, "'init' parameter of CauchyMap must be 'pca'"),
+            ([[1.0, 2.0]] * 178, r"^The 'init'.* Got \[\[1.0.{,200} \.\.\. instead"),
             (np.ones((3, 2)), r"init must have shape \(178, 2\)"),
             (pf.CauchyMap(), "init is a CauchyMap that is not fitted"),
             (pf.PatchIsomap(), r"init is a PatchIsomap.*init=model.embedding_"),
@@ -339,12 +353,15 @@ class TestNewSamples:
         placed = model.transform(X[150:])
         np.testing.assert_array_equal(model.transform(X[150:151]), placed[:1])
 
-    @pytest.mark.parametrize("dissimilarity", ["kl", "curvature", "kde"])
-    def test_patches(self, wine, dissimilarity):
+    @pytest.mark.parametrize("dissimilarity", DISSIMILARITIES)
+    def test_every_dissimilarity(self, wine, dissimilarity):
         X, y = wine
         model = pf.CauchyMap(dissimilarity=dissimilarity).fit(X[::2])
         voters = KNeighborsClassifier(7).fit(model.embedding_, y[::2])
-        assert voters.score(model.transform(X[1::2]), y[1::2]) > 0.9
+        placed = model.transform(X[1::2])
+        assert voters.score(placed, y[1::2]) > 0.9
+        np.testing.assert_array_equal(model.transform(X[::2]), model.embedding_)
+        np.testing.assert_array_equal(model.transform(X[1:2]), placed[:1])
 
     @pytest.mark.parametrize("sparse", [False, True])
     def test_dissimilarities(self, wine, sparse):
@@ -399,6 +416,12 @@ class TestLabels:
             np.testing.assert_array_equal(model.fit_transform(X, labels), expected)
             assert not hasattr(model, "classes_")
 
+    def test_more_weight_parts_classes_more(self, wine):
+        X, y = wine
+        fits = [pf.CauchyMap(label_weight=weight).fit(X, y) for weight in (0, 0.5, 4)]
+        parted = [silhouette_score(model.embedding_, y) for model in fits]
+        assert parted[0] + 0.02 < parted[1] < parted[2] - 0.02
+
     def test_some_labels(self, wine):
         X, y = wine
         names = np.array(["barolo", "grignolino", "barbera"], dtype=object)[y]
@@ -425,11 +448,12 @@ class TestLabels:
 
 
 class TestOddInput:
-    @pytest.mark.parametrize("n", [2, 3, 4, 5, 8, 13, 30])
-    def test_few_samples(self, wine, n):
+    @pytest.mark.parametrize("n_components", [1, 2])
+    @pytest.mark.parametrize("n", [*range(2, 14), 30])
+    def test_few_samples(self, wine, n, n_components):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NeighborCountWarning)
-            model = pf.CauchyMap().fit(wine[0][:n])
+            model = pf.CauchyMap(n_components=n_components).fit(wine[0][:n])
         assert np.isfinite(model.embedding_).all()
         assert np.unique(model.embedding_, axis=0).shape[0] == n
         assert np.isfinite(model.transform(wine[0][n : n + 3])).all()
