@@ -323,6 +323,19 @@ def test_targets_of_a_map_with_labels_stand_beside_what_it_did():
     ]
 
 
+def test_the_summary_says_over_how_many_splits_its_means_are():
+    text = as_markdown(build_report(labelled_records(), [], NOTHING))
+    assert "every number. Splits of each set: 2.\n" in text
+    assert "Splits of each set: 2, with shuffled labels 1. With" in text
+    fewer = [
+        r
+        for r in labelled_records()
+        if (r.dataset, r.method, r.split) != ("iris", "SUMAP", 1)
+    ]
+    text = as_markdown(build_report(fewer, [], NOTHING))
+    assert "Means over the 1 sets on which" in text
+
+
 # From end to end
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from statistics import fmean
 
 from .documents import Block, Grid, Heading, Paragraph
@@ -44,7 +44,7 @@ def summarize_pictures(tables: list[ResultTable]) -> Iterator[Block]:
 
 
 def complete_rows(tables: list[ResultTable]) -> Rows:
-    """Return the sets on which every method has every metric.
+    """Return the sets on which every method has every metric, over the same splits.
 
     A method counts if it has numbers on at least half of the sets.
     """
@@ -61,8 +61,25 @@ def complete_rows(tables: list[ResultTable]) -> Rows:
     return {
         dataset: metrics
         for dataset, metrics in values.items()
-        if set(metrics) == names and all(methods <= set(r) for r in metrics.values())
+        if set(metrics) == names
+        and all(methods <= set(r) for r in metrics.values())
+        and all(len(_splits(t, dataset, methods)) == 1 for t in tables)
     }
+
+
+def _splits(table: ResultTable, dataset: str, methods: Iterable[str]) -> set[int]:
+    """Return how many splits the numbers of these methods on a set are over."""
+    return {table.rows[dataset][method].n_splits for method in methods}
+
+
+def _count_splits(tables: list[ResultTable], rows: Rows) -> str:
+    """Say over how many splits of each set the means of tables are."""
+    counts: set[int] = set()
+    for table in tables:
+        for dataset, metrics in rows.items():
+            counts |= _splits(table, dataset, metrics[_metric(table)])
+    least, most = min(counts), max(counts)
+    return f"{least} to {most}" if least < most else f"{most}"
 
 
 def _metric(table: ResultTable) -> str:
@@ -84,6 +101,8 @@ def _means(tables: list[ResultTable], title: str) -> Iterator[Block]:
     methods = [m for m in PAPERS[STUDY].methods if m in first[metrics[0]]]
     yield Heading(title)
     words = f"Means over the {len(rows)} sets on which every method has every number."
+    if tables[0].protocol == "labelled":
+        words += f" Splits of each set: {_count_splits(tables, rows)}."
     if tables[0].sets == DESIGN:
         words += f" Settings of ours were chosen on these: {', '.join(sorted(rows))}."
     yield Paragraph(words)
@@ -127,8 +146,13 @@ def _targets(tables: list[ResultTable]) -> Iterator[Block]:
         ),
     ]
     yield Grid(lines)
+    true = [t for t in tables if t.protocol == "labelled"]
+    permuted = [t for t in tables if t.protocol != "labelled"]
     yield Paragraph(
-        f"Means over {len(rows)} sets. With shuffled labels the training silhouette is "
+        f"Means over {len(rows)} sets. Splits of each set: "
+        f"{_count_splits(true, rows)}, with shuffled labels "
+        f"{_count_splits(permuted, rows)}. "
+        "With shuffled labels the training silhouette is "
         f"{silhouettes[0]:.3f}, without labels {silhouettes[1]:.3f}, by supervised "
         f"UMAP {silhouettes[2]:.3f}; on single sets it is from {min(gaps):+.3f} to "
         f"{max(gaps):+.3f} off that without labels."
