@@ -202,6 +202,7 @@ class TestFit:
             (pf.PatchIsomap(dissimilarity="precomputed"), "'precomputed' is for one"),
             (pf.klap(), "n_neighbors=300 must be at most an eighth of the"),
             (pf.PatchPosterior(), "Got PatchPosterior instead"),
+            (pf.CauchyMap(), "CauchyEmbedding. Got CauchyMap instead: use its own"),
             (pf.PatchIsomap(n_components=0), "'n_components' parameter"),
         ],
     )

@@ -140,8 +140,9 @@ def _check_estimator(estimator: Any) -> None:
     """Refuse what has no part that could be spread."""
     if not isinstance(estimator, PatchEmbedding):
         raise ValueError(
-            "a cluster fits embeddings of patchfold that have n_neighbors. Got "
-            f"{type(estimator).__name__} instead: use its own `fit`."
+            "a cluster fits PatchIsomap, PatchEigenmaps, PatchLLE, PatchProjection and "
+            f"CauchyEmbedding. Got {type(estimator).__name__} instead: use its own "
+            "`fit`."
         )
     check_parameters(estimator)
     size, algorithm = estimator.n_neighbors, estimator.neighbors_algorithm
