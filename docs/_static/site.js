@@ -12,6 +12,19 @@ addEventListener("DOMContentLoaded", () => {
     if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
     else part.removeAttribute("tabindex");
   });
+  // A picture of several panels scrolls on a phone: its text stays large enough to read.
+  const widen = (picture) => {
+    if (picture.naturalWidth < 1.8 * picture.naturalHeight) return;
+    const box = document.createElement("div");
+    box.className = "wide";
+    picture.replaceWith(box);
+    box.append(picture);
+    reach();
+  };
+  all("article img:not(.wide img, .cards img, .sphx-glr-thumbcontainer img)").forEach((picture) => {
+    if (picture.complete) widen(picture);
+    else picture.addEventListener("load", () => widen(picture), { once: true });
+  });
   reach();
   addEventListener("resize", reach);
 });

@@ -2,8 +2,8 @@
 A first picture
 ===============
 
-`CauchyMap` with its defaults on 1,797 handwritten digits. It has not seen the classes;
-they only name and colour the groups.
+`CauchyMap` with its defaults on 1,797 handwritten digits. It has not seen the classes:
+these only give the groups their names and colours.
 """
 
 from sklearn.datasets import load_digits

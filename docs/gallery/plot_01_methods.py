@@ -3,8 +3,8 @@ The methods side by side
 ========================
 
 Four of the papers' methods on wine, and PatchPosterior. Below each of the first three
-is the Euclidean classic that it grew out of. The two on the right were given labels;
-another example shows what labels do to a picture.
+is the classic method that it extends, with Euclidean distances. The two on the right
+got labels; another example shows what labels do to a picture.
 """
 
 import matplotlib.pyplot as plt
@@ -21,13 +21,13 @@ methods = {
     "ISOMAP-KL": pf.isomap_kl(**near),
     "ELAP, t = median d²": pf.elap(**near, kernel_width="auto"),
     "PELLE": pf.pelle(**near),
-    "KLAP (given labels)": pf.klap(),
+    "KLAP (labels)": pf.klap(),
     "Isomap": pf.PatchIsomap(**points),
     "Laplacian eigenmaps": pf.PatchEigenmaps(**points),
     "LLE": pf.PatchLLE(**points),
-    "PatchPosterior (given labels)": pf.PatchPosterior(),
+    "PatchPosterior (labels)": pf.PatchPosterior(),
 }
-figure, grid = plt.subplots(2, 4, figsize=(13, 6.6), layout="constrained")
+figure, grid = plt.subplots(2, 4, figsize=(10.5, 5.4), layout="constrained")
 for ax, (name, model) in zip(grid.flat, methods.items(), strict=True):
     embedding = model.fit(X, y).embedding_
     pf.plotting.plot_embedding(

@@ -2,9 +2,9 @@
 What an edge can measure
 ========================
 
-The same neighbour graph of a noisy S, measured in six ways. Distances see how densely
-the points lie; divergences see where the local mean and spread change; curvatures see
-only where the patches turn.
+The same neighbour graph of a noisy S, measured in six ways. Distances are long where
+points are sparse. Divergences are long where the local mean and spread change.
+Curvatures are long only where the patches turn.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ pf.plotting.plot_patches(X, n_neighbors=12, samples=40, title="Patches, K = 12")
 # Dark edges join neighbours that differ much.
 
 names = "euclidean", "kl", "hellinger", "wasserstein", "fisher_rao", "curvature"
-figure, grid = plt.subplots(2, 3, figsize=(11, 8), layout="constrained")
+figure, grid = plt.subplots(2, 3, figsize=(9, 6.6), layout="constrained")
 for ax, name in zip(grid.flat, names, strict=True):
     model = pf.PatchIsomap(n_neighbors=12, dissimilarity=name).fit(X)
     pf.plotting.plot_graph(model.graph_, X, ax=ax, title=name, label="")

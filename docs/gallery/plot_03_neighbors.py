@@ -20,5 +20,5 @@ pf.plotting.plot_neighbors_sweep(found, title="Wine, ISOMAP-KL")
 print(f"best: {found.best_n_neighbors}")
 
 # %%
-# The band is one standard error of the mean over the folds. Where bands overlap, K does
-# not matter as much as the line suggests.
+# The band is one standard error of the mean over the folds. Where the bands of two K
+# overlap, the difference between them may be chance.

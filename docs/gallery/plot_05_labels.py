@@ -2,10 +2,10 @@
 What labels do to a picture
 ===========================
 
-A supervised embedding may draw clean classes that are not there. The test is to
-shuffle the labels: there is then nothing to find. KLAP's picture of training samples is
-as clean as before. PatchPosterior leaves a training row out of everything that places
-it, and shows nothing.
+A supervised embedding may draw clean classes that are not in the data. To test this,
+shuffle the labels: then there is nothing to find. KLAP's picture of the training
+samples is as clean as before. PatchPosterior shows nothing, because it leaves a
+training row out of everything that places it.
 """
 
 import matplotlib.pyplot as plt

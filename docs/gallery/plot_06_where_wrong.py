@@ -2,9 +2,10 @@
 Where a picture is wrong
 ========================
 
-No flat picture of a sphere keeps all neighbours. PCA presses it flat: front and back
-become false neighbours, which `plot_trustworthiness` shows dark. `CauchyMap` cuts it
-open: `plot_stretch` draws the neighbours that were torn apart.
+No flat picture of a sphere keeps all neighbours. PCA presses it flat: points of the
+front and the back become false neighbours, which `plot_trustworthiness` draws dark.
+`CauchyMap` cuts it open: `plot_stretch` draws lines between neighbours that were torn
+apart.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +19,7 @@ X /= np.linalg.norm(X, axis=1, keepdims=True)
 pressed = PCA(2).fit_transform(X)
 model = pf.CauchyMap().fit(X)
 
-figure, grid = plt.subplots(1, 3, figsize=(15, 4.6), layout="constrained")
+figure, grid = plt.subplots(1, 3, figsize=(11, 3.5), layout="constrained")
 pf.plotting.plot_trustworthiness(X, pressed, ax=grid[0], title="PCA: false neighbours")
 pf.plotting.plot_trustworthiness(
     X, model, ax=grid[1], title="CauchyMap: false neighbours"

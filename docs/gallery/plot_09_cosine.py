@@ -2,8 +2,9 @@
 Spectra of different brightness: the cosine
 ===========================================
 
-Four substances, each measured at strengths from weak to strong. By Euclidean distance
-the strength comes first; `metric="cosine"` compares the shape of the spectra alone.
+Four substances, each measured at many strengths, from weak to strong. With Euclidean
+distance the map shows mostly the strength. `metric="cosine"` compares only the shapes
+of the spectra.
 """
 
 import matplotlib.pyplot as plt
@@ -20,12 +21,12 @@ strength = random.lognormal(0, 1, 800)
 X = strength[:, None] * (np.array(shapes)[kind] + random.normal(0, 0.05, (800, 60)))
 
 figure, (left, middle, right) = plt.subplots(
-    1, 3, figsize=(14, 4.6), layout="constrained"
+    1, 3, figsize=(10.5, 3.6), layout="constrained"
 )
 left.plot(waves, np.transpose(shapes))
 left.set_title("The four spectra", loc="left")
 for ax, metric in ((middle, "euclidean"), (right, "cosine")):
     model = pf.CauchyMap(metric=metric).fit(X)
     pf.plotting.plot_embedding(
-        model, kind, ax=ax, title=metric, legend=ax is right, size=16
+        model, kind, ax=ax, title=metric, legend=ax is right, size=9
     )

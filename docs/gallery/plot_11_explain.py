@@ -2,7 +2,7 @@
 Which columns decided
 =====================
 
-`explain` shares the score of a class out among the columns, for one sample;
+`explain` divides the score of a class into parts, one for each column, for one sample;
 `explain_class` does so for the rows of a class. Blue bars raise the score.
 """
 
@@ -18,6 +18,6 @@ model = pf.PatchPosterior().fit(X[::2], y[::2])
 told = model.explain(X[1:2])
 print(told)
 
-figure, grid = plt.subplots(1, 2, figsize=(13, 5), layout="constrained")
+figure, grid = plt.subplots(1, 2, figsize=(10.5, 4.6), layout="constrained")
 plot_columns(told.columns, ax=grid[0])
 plot_columns(model.explain_class("benign"), ax=grid[1])

@@ -2,8 +2,9 @@
 Only distances are known: a map of cities
 =========================================
 
-The capitals of 48 states of the USA, and Washington, from nothing but the distances
-between them along great circles. `metric="precomputed"` takes these instead of columns.
+The capitals of 48 states of the USA, and Washington, from the distances between them
+alone (along great circles). With `metric="precomputed"`, `fit` takes distances instead
+of columns.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +24,7 @@ turned = centred @ np.linalg.lstsq(centred, true - true.mean(axis=0), rcond=None
 
 shown = {"Olympia", "Sacramento", "Helena", "Phoenix", "Denver", "Austin", "Lincoln"}
 shown |= {"Saint Paul", "Nashville", "Tallahassee", "Raleigh", "Albany", "Augusta"}
-figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.3), layout="constrained")
 for ax, title, points in (
     (left, "True places", true),
     (right, "From distances", turned),

@@ -2,9 +2,8 @@
 Coloured by a measurement
 =========================
 
-442 patients with diabetes, ten columns each. `CauchyMap` draws them by these columns
-alone. The colour is the progress of the disease one year later, which the map has not
-seen.
+442 patients with diabetes, ten columns each, which are all that `CauchyMap` gets. The
+colour is the progress of the disease one year later, which it has not seen.
 """
 
 import matplotlib.pyplot as plt
@@ -26,9 +25,9 @@ sex = X["sex"].map({1: "sex 1", 2: "sex 2"})
 pf.plotting.plot_embedding(model, sex, ax=grid[1], title="Sex", size=20)
 
 # %%
-# The two halves of the map are, but for a few points, the two sexes. Within a half,
+# The two halves of the map are the two sexes, except for a few points. Within a half,
 # progress grows towards one side: neighbours have similar values, although the map did
-# not use them.
+# not use these values.
 #
 # Which columns set the patients with the fastest progress apart from the others?
 

@@ -2,8 +2,9 @@
 A linear map that can be read
 =============================
 
-`PatchProjection` draws iris by a matrix: every coordinate is a sum of the columns, each
-multiplied by its loading. Old and new samples are mapped by the same matrix.
+`PatchProjection` finds a matrix, here for iris: every coordinate is a sum of the
+columns, each multiplied by its loading. Old and new samples are mapped by the same
+matrix.
 """
 
 import matplotlib.pyplot as plt

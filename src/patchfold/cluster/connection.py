@@ -60,7 +60,7 @@ def connect(address: str = LOCAL, *, n_workers: int | None = None) -> Iterator[A
     Yields
     ------
     dask.distributed.Client
-        It is the default client as long as it is lent.
+        The default client, until the `with` block ends.
 
     Raises
     ------

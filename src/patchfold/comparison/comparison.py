@@ -110,7 +110,7 @@ class Comparison(Findings):
         return build_page(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report, whole or not at all."""
+        """Write the report, completely or not at all."""
         write_text(Path(path), self.to_html())
 
     def _repr_html_(self) -> str:

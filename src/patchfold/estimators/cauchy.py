@@ -188,7 +188,7 @@ class CauchyEmbedding(PatchEmbedding):
         Cells of samples that an approximate search looks into for a row; None after
         another search.
     neighbors_recall_ : float or None
-        Share of the true neighbours that an approximate search found, measured on 1,024
+        Share of the true neighbours that an approximate search found, measured on 2,048
         rows; None after another search.
     n_connected_components_ : int
         Components of the neighbour graph before they were joined.

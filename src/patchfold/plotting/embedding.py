@@ -86,7 +86,7 @@ def plot_embedding(
         median as 95 % of all do, so that the others can be seen; how many is written
         in a corner.
     label : str, default=""
-        What is written at the bar of measurements.
+        Label of the colour bar of measurements.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def plot_embedding(
 
     See Also
     --------
-    interactive : The same to point at, by Plotly.
+    interactive : The same by Plotly; it shows the row under the pointer.
 
     Examples
     --------

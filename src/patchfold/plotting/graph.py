@@ -53,7 +53,7 @@ def plot_graph(
     title : str, default=None
         Title of the panel.
     label : str, default="dissimilarity"
-        What is written at the colour bar.
+        Label of the colour bar.
     colorbar : bool, default=True
         Whether to draw one. Colours run from the 2nd to the 98th percentile of the
         dissimilarities; an end of the bar is pointed if edges lie beyond it.

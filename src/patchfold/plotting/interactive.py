@@ -1,4 +1,4 @@
-"""An embedding to point at: a Plotly figure that shows the row under the pointer."""
+"""A Plotly figure of an embedding that shows the row under the pointer."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def interactive(
 
     See Also
     --------
-    plot_embedding : The same by matplotlib, for paper.
+    plot_embedding : The same by matplotlib, for print.
 
     Examples
     --------

@@ -31,7 +31,7 @@ def plot_order(
     order : array-like (n_samples,)
         The samples' positions in `points`, from one end of the embedding to the other.
     ends : (str, str), default=None
-        What is written at the first and the last sample; None counts them.
+        Labels of the first and the last sample; None numbers them.
     ax : matplotlib.axes.Axes, default=None
         Where to draw; None makes a new figure.
     title : str, default=None

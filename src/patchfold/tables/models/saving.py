@@ -59,7 +59,7 @@ class ModelFileError(ValueError):
 
 
 def save_model(model: Any, path: str | os.PathLike[str], **about: Any) -> None:
-    """Write a fitted estimator or pipeline to a file, whole or not at all.
+    """Write a fitted estimator or pipeline to a file, completely or not at all.
 
     Parameters
     ----------
