@@ -10,7 +10,7 @@ import pytest
 from helpers.estimators import ESTIMATORS
 
 import patchfold as pf
-from patchfold.backends import progress
+from patchfold.backends import displays, progress
 from patchfold.backends.progress import Progress, in_notebook
 
 DRAW = np.random.default_rng(0)
@@ -69,15 +69,36 @@ def test_another_verbose_is_refused():
 @pytest.mark.parametrize("hidden", ["", "rich"])
 def test_a_bar_is_drawn_on_a_terminal(hidden):
     pytest.importorskip("tqdm" if hidden else "rich")
-    hide = f"progress.find_spec = lambda name: None if name == {hidden!r} else 1"
+    hide = f"displays.find_spec = lambda name: None if name == {hidden!r} else 1"
     code = (
-        "import numpy as np, patchfold as pf; from patchfold.backends import progress; "
+        "import numpy as np, patchfold as pf; from patchfold.backends import displays; "
         f"{hide}; X = np.random.default_rng(0).normal(size=(300, 3)); "
         "pf.CauchyMap(verbose=True).fit(X)"
     )
     shown = pexpect.run(f'{sys.executable} -c "{code}"', timeout=120).decode()
     assert re.search(r"CauchyMap: coordinates \(3 of 3\), \d+\.\d\d s\r\n", shown)
     assert re.search(r"CauchyMap: coordinates .*\d\d ?%", shown)
+
+
+def test_a_notebook_has_a_bar_in_the_output_of_its_cell(monkeypatch):
+    pytest.importorskip("IPython")
+    drawn = []
+
+    class Output:
+        def update(self, data, *, raw):
+            drawn.append(data["text/plain"])
+
+    monkeypatch.setattr("IPython.display.display", lambda data, **how: Output())
+    monkeypatch.setattr(displays, "in_notebook", lambda: True)
+    monkeypatch.setattr(displays, "_PAUSE", -1.0)
+    bar = displays.open_display("Model")
+    bar.show(Progress("Model", "edges", 1, 2, 1.0, 1.0))
+    bar.show(Progress("Model", "weights", 2, 2, 0.5, 1.0))
+    line, shown = drawn[-1].splitlines()
+    assert line == "Model: edges (1 of 2), 1.00 s"
+    assert re.fullmatch(r"\[#{22}\.{8}\] Model: weights \(2 of 2\), 50 %", shown)
+    bar.close()
+    assert drawn[-1] == line
 
 
 class Recorded:
@@ -99,11 +120,13 @@ def test_compare_shows_a_bar_in_a_notebook(monkeypatch):
     display = Recorded()
     monkeypatch.setattr(progress, "in_notebook", lambda: True)
     monkeypatch.setattr(progress, "open_display", lambda name: display)
-    pf.compare("iris", methods=["pca"], sweep=False)
-    assert [step.done for step in display.steps] == sorted(
-        step.done for step in display.steps
-    )
-    assert display.steps[-1].done == 1
+    # Spectral embedding places no new samples: its held-out pieces are no work.
+    methods = ["pca", "sklearn.manifold.SpectralEmbedding"]
+    pf.compare("iris", methods=methods, sweep=False)
+    parts = [step.done for step in display.steps]
+    assert parts == sorted(parts)
+    assert parts[-1] == 1
+    assert parts.count(1) == 1
     assert display.is_closed
     counts = []
     before = len(display.steps)

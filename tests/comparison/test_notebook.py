@@ -19,12 +19,13 @@ CELLS = (
     "model.explain(wine.data.iloc[[0]])",
     "model.explain_class(1)",
     "pf.select_n_neighbors(pf.isomap_kl(), wine.data, candidates=[10, 20])",
+    "pf.CauchyMap(verbose=True).fit(wine.data)\nprint('end')",
 )
 
 
 @pytest.fixture(scope="module")
-def shown():
-    """Return what each cell shows, by the type of it."""
+def cells():
+    """Return the cells with their outputs."""
     book = nbformat.v4.new_notebook()
     book.cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
     kernel = {"name": "python3", "display_name": "Python", "language": "python"}
@@ -34,8 +35,14 @@ def shown():
     spec = client.km.kernel_spec
     spec.argv = [sys.executable, *spec.argv[1:]]
     client.execute()
+    return book.cells
+
+
+@pytest.fixture(scope="module")
+def shown(cells):
+    """Return what each cell shows last, by the type of it."""
     outputs = []
-    for cell in book.cells:
+    for cell in cells:
         last = cell.outputs[-1]
         outputs.append(dict(last.get("data", {"text/plain": last.get("text", "")})))
     return outputs
@@ -58,3 +65,16 @@ def test_estimators_and_explanations_are_readable(shown):
     lines = shown[5]["text/plain"].splitlines()
     assert lines[0].startswith("trustworthiness by n_neighbors")
     assert sum(line.endswith("best") for line in lines) == 1
+
+
+def test_progress_is_drawn_without_warnings(cells):
+    said = "".join(
+        output.get("text", "") + output.get("data", {}).get("text/plain", "")
+        for cell in (cells[0], cells[-1])
+        for output in cell.outputs
+    )
+    assert said.count("compare: methods (1 of 1), ") == 1
+    assert said.count("CauchyMap: coordinates (3 of 3), ") == 1
+    assert "Warning" not in said
+    assert "[#" not in said, "the bar is taken away"
+    assert len(said) < 500

@@ -1,12 +1,14 @@
 """What shows progress: a bar, lines or calls.
 
-A bar is drawn by Rich or tqdm, whichever is installed, in a terminal or a notebook. A
-line for each finished stage is printed everywhere.
+In a terminal Rich or tqdm draws a bar, whichever is installed. In a notebook the output
+of the cell has one, which needs no widgets. A line for each finished stage is printed
+everywhere.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -121,7 +123,7 @@ class _TqdmBar:
     """A bar of tqdm."""
 
     def __init__(self, name: str) -> None:
-        from tqdm.auto import tqdm
+        from tqdm import tqdm
 
         self._bar = tqdm(total=1.0, desc=name, leave=False, bar_format=_TQDM)
 
@@ -144,6 +146,52 @@ class _TqdmBar:
 _TQDM = "{desc} {percentage:3.0f}%|{bar}| {elapsed}"
 
 
+class _CellBar:
+    """A bar in the output of a notebook's cell, below the lines of finished stages.
+
+    The output is replaced at each step: a notebook keeps its last state only.
+    """
+
+    def __init__(self, name: str) -> None:
+        from IPython.display import display
+
+        self._lines: list[str] = []
+        self._drawn = 0.0
+        self._output = display(_as_text(name), raw=True, display_id=True)
+
+    def show(self, step: Progress) -> None:
+        """Draw the bar, unless that was done a moment ago; add a line for a stage."""
+        now = time.perf_counter()
+        has_ended = bool(step.message) or step.done == 1
+        if has_ended:
+            self._lines.append(str(step))
+        if has_ended or now - self._drawn > _PAUSE:
+            self._drawn = now
+            self._draw(step)
+
+    def _draw(self, step: Progress) -> None:
+        lines = list(self._lines)
+        if step.stage and step.done < 1:
+            part = round(_WIDTH * (step.number - 1 + step.done) / step.n_stages)
+            lines.append(f"[{'#' * part}{'.' * (_WIDTH - part)}] {step}")
+        self._output.update(_as_text("\n".join(lines)), raw=True)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._output.update(_as_text("\n".join(self._lines)), raw=True)
+
+
+def _as_text(words: str) -> dict[str, str]:
+    return {"text/plain": words}
+
+
+_PAUSE = 0.1
+"""Seconds between two drawings of a bar in a notebook."""
+
+_WIDTH = 30
+"""Marks of that bar."""
+
+
 def in_notebook() -> bool:
     """Say whether the code runs in a cell of a Jupyter notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
@@ -152,7 +200,9 @@ def in_notebook() -> bool:
 
 def open_display(name: str) -> Display:
     """Return what shows progress here: a bar where one can be drawn, else lines."""
-    if in_notebook() or sys.stdout.isatty():
+    if in_notebook():
+        return _CellBar(name)
+    if sys.stdout.isatty():
         if find_spec("rich") is not None:
             return _RichBar(name)
         if find_spec("tqdm") is not None:

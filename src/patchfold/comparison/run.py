@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -256,21 +257,22 @@ def _run(
             plan_control(method, problem) for method in chosen if method.supervised
         ]
     pieces = sorted(_cut(plans), key=lambda piece: -piece[0])  # the longest first
-    total = float(sum(weight for weight, _, _ in pieces))
-    done = 0.0
+    total = math.fsum(weight for weight, _, _ in pieces)
+    done: list[float] = []
     found: dict[tuple[int, int], Outcome] = {}
     calls = [[plans[p].calls[c] for c in places] for _, p, places in pieces]
     jobs = _count_jobs(n_jobs, len(problem.X))
     with counted("compare", "methods") as bar:
         tell = progress or bar
-        tell(done, total)
+        tell(0.0, total)
         for place, outcomes in _interruptible(
             run_pieces(run_calls, calls, n_jobs=jobs)
         ):
             weight, number, places = pieces[place]
             found |= {(number, c): o for c, o in zip(places, outcomes, strict=True)}
-            done += weight
-            tell(done, total)
+            if weight:  # what cannot be done weighs nothing, and comes last
+                done.append(weight)
+                tell(math.fsum(done), total)
     results = [
         conclude(
             planned,

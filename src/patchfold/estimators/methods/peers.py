@@ -41,6 +41,7 @@ def import_peer(module: str, package: str, extra: str) -> Any:
     try:
         with warnings.catch_warnings():  # about extras of theirs that are not used
             warnings.simplefilter("ignore", ImportWarning)
+            warnings.filterwarnings("ignore", "IProgress not found")  # of tqdm
             return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
