@@ -23,5 +23,5 @@ models = {
 figure, grid = plt.subplots(1, 3, figsize=(10.5, 3.7), layout="constrained")
 for ax, (title, (model, labels)) in zip(grid, models.items(), strict=True):
     pf.plotting.plot_embedding(
-        model, labels, ax=ax, title=title, legend=ax is grid[2], size=8
+        model, labels, ax=ax, title=title, annotate=True, legend=False, size=8
     )

@@ -3,8 +3,8 @@ Spectra of different brightness: the cosine
 ===========================================
 
 Four substances, each measured at many strengths, from weak to strong. With Euclidean
-distance the map shows mostly the strength. `metric="cosine"` compares only the shapes
-of the spectra.
+distance each substance becomes a line from weak to strong. `metric="cosine"` compares
+only the shapes of the spectra: each substance becomes a group.
 """
 
 import matplotlib.pyplot as plt

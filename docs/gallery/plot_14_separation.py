@@ -19,5 +19,5 @@ for ax, separation in zip(grid, (0, 0.5, 1), strict=True):
     kept = pf.metrics.neighborhood_hits(X, model.embedding_, n_neighbors=15)
     title = f"separation={separation}: {kept:.0%} kept"
     pf.plotting.plot_embedding(
-        model, y, ax=ax, title=title, legend=ax is grid[2], size=8
+        model, y, ax=ax, title=title, annotate=True, legend=False, size=8
     )
