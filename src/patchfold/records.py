@@ -203,7 +203,7 @@ class Patches:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Which samples are compared: undirected edges, and who asked for them.
+    """Which samples are compared: undirected edges, and the directed pairs behind them.
 
     An edge exists if either end is among the other's neighbours.
 

@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 @cache
 def _find_blas() -> ThreadpoolController:
-    """Return what limits the BLAS of NumPy and SciPy.
+    """Return the object that limits the threads of BLAS of NumPy and SciPy.
 
     Looked for once: to read which libraries a process has takes a millisecond or two,
     longer than a small batch takes to be placed.
@@ -23,7 +23,7 @@ def _find_blas() -> ThreadpoolController:
 
 
 class _OneBlasThread:
-    """Counts who wants BLAS to have one thread: the last to leave gives it back all."""
+    """Sets BLAS to one thread while a caller needs it; the last one sets it back."""
 
     def __init__(self) -> None:
         self._lock, self._count = Lock(), 0

@@ -67,7 +67,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def check_growth(size: int, grown: int, remedy: str) -> None:
-    """Refuse what a file of `size` bytes cannot honestly hold.
+    """Raise ValueError if a file of `size` bytes claims more than it can hold.
 
     Parameters
     ----------

@@ -110,10 +110,11 @@ class _Reporter:
 def watch_blocks(
     watcher: Watcher, stages: StageWatcher | None = None
 ) -> Iterator[None]:
-    """Tell `watcher` of every finished block: whose it is, how many are, of how many.
+    """Call `watcher` after every block: with the module, the blocks done, and all.
 
-    Whose: the module that asked for the work. A block's own blocks are not told.
-    `stages` is told which stage begins, after how many of how many.
+    The module is the one that asked for the work. Blocks within a block are not
+    reported. `stages` is called when a stage begins: with its name, the number of
+    stages done, and that of all.
 
     Examples
     --------
@@ -182,7 +183,7 @@ def tell_each(name: str, items: Sequence[T]) -> Iterator[T]:
 def watched(
     function: Callable[[slice], T], total: int, watcher: Watcher
 ) -> Callable[[slice], T]:
-    """Return what does the same, and tells of every block that is done."""
+    """Return a function that does the same and reports every block that is done."""
     module = getattr(function, "func", function).__module__  # of a partial, its own
     count, lock = itertools.count(1), Lock()
     watcher(module, 0, total)

@@ -48,7 +48,7 @@ class _Thread(local):
 
 
 _THREAD = _Thread()
-"""Remembers whether a thread is one of ours: what it calls then starts no others."""
+"""Whether a thread is one of ours: functions that it calls start no others."""
 
 
 @contextmanager
@@ -168,7 +168,7 @@ def map_ahead(
 
 
 def wait_for(function: Callable[[], T]) -> T:
-    """Call what does not look for signals in a thread, so that Ctrl-C ends the wait.
+    """Call a function that ignores signals in a thread, so that Ctrl-C ends the wait.
 
     The thread then goes on to its end, and its result is lost. A process does not end
     before it: memory that the thread uses would be freed under it. SuperLU orders the

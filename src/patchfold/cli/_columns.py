@@ -1,4 +1,4 @@
-"""What stands beside a bar: how much is done, and the time left."""
+"""Columns beside a bar: how much is done, and the time left."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Pace:
         self._start: tuple[float, float] | None = None
 
     def hear(self, now: float, done: float, total: float, piece: float) -> None:
-        """Note what is done of all, and how much the piece is that comes next."""
+        """Take the work that is done, all work, and the size of the next piece."""
         if self._start is None:
             self._start = now, done  # what an earlier run did is no work of this one
         self._told, self._done, self._total, self._piece = now, done, total, piece

@@ -52,7 +52,7 @@ def place_out_of_core(
 
 
 def _check(source: str, out: Path, given: dict[str, Any]) -> None:
-    """Refuse, before a cluster is there, what could not be done or written."""
+    """Raise an error, before connecting, for work that could not be done or written."""
     meaningless = [f"--{name}" for name, value in given.items() if value]
     if meaningless:
         raise ValueError(

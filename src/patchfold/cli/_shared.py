@@ -119,7 +119,7 @@ def decided_command(decisions: dict[str, Any]) -> str:
 
 
 def printable(text: str) -> str:
-    """Write out what could steer a terminal: names come from files."""
+    """Write out characters that control a terminal: names come from files."""
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
         for sign in text
@@ -170,7 +170,7 @@ def spread_over(cluster: str) -> Iterator[Any]:
 def reading_options(
     sep: str, decimal: str, encoding: str, dates: str, missing: str
 ) -> Any:
-    """Return what the user says of a file; nothing said is nothing known."""
+    """Return the options of a file that the user has set."""
     from ..tables.naming import split_names
     from ..tables.reading import ReadOptions
 
@@ -203,7 +203,7 @@ def check_nothing_is_lost(source: str, *places: Path | None) -> None:
 
 
 def check_jobs(n_jobs: int) -> None:
-    """Refuse what joblib cannot count with."""
+    """Raise an error for a number of jobs that joblib does not take."""
     if n_jobs == 0:
         raise ValueError("--n-jobs must not be 0; -1 uses every core. Got 0.")
 
@@ -332,7 +332,7 @@ PARTS = {
     "marginal": "marginal scores",
     "pooled": "pooled scores",
 }
-"""What is shown of the modules that work block by block, or tell how far they are."""
+"""Names that are shown for modules that report their progress."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What cannot be parsed ends as all bad input does: in one line and status 2."""
+"""Errors of usage end as other bad input: in one line and with status 2."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ WORDS = "patchfold.words"
 
 
 class OneLineGroup(TyperGroup):
-    """Commands whose mistakes of usage are told in one line."""
+    """A group of commands that report errors of usage in one line."""
 
     def make_context(
         self, info_name: str | None, args: list[str], *rest: Any, **extra: Any
     ) -> Any:
-        """Parse what stands before the command; without any word, show the help."""
+        """Parse the options before the command; without any word, show the help."""
         words = list(args)
         if not words:
             return super().make_context(info_name, args, *rest, **extra)

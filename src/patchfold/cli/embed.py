@@ -193,7 +193,7 @@ def _fit(
 
 @contextmanager
 def _fit_on(cluster: str, backend: Backend, bar: Progress) -> Iterator[Any]:
-    """Lend what fits an estimator on a cluster or a device; None if none is named."""
+    """Yield a function that fits on a cluster or a device; None if none is named."""
     if cluster and not backend.is_numpy:
         raise ValueError("--cluster and --device are two places: name one of them.")
     if not backend.is_numpy:
@@ -254,7 +254,7 @@ def _parameters(components: int, neighbors: str, param: list[str]) -> dict[str, 
 
 
 def _check_left_out(settled: list[str]) -> None:
-    """Refuse what a fitted model has settled already."""
+    """Raise an error for options that a fitted model already determines."""
     if settled:
         listed = ", ".join(f"--{name}" for name in settled)
         raise ValueError(
@@ -291,7 +291,7 @@ def _write(
 def _check_places(
     out: Path, plot: Path | None, model: Path | None, components: int
 ) -> None:
-    """Refuse, before any work is done, what could not be written or drawn."""
+    """Raise an error, before any work, for files that could not be written or drawn."""
     from ..plotting import check_matplotlib
     from ..tables.writing import check_ending, check_folder
 

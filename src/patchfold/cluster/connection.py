@@ -117,7 +117,7 @@ def spread(address: str) -> Iterator[Any]:
 
 @contextmanager
 def explain_deaths() -> Iterator[None]:
-    """Say in words what it means that a task ended all workers it was given to."""
+    """Raise a ClusterError if a task ended all workers that it was given to."""
     try:
         yield
     except require_dask().KilledWorker as error:
@@ -141,7 +141,7 @@ def _as_configured(settings: dict[str, str] | None = None) -> Any:
 
 @contextmanager
 def _only_errors_of_ours() -> Iterator[None]:
-    """Keep Dask from telling of workers that end: what matters becomes an error."""
+    """Silence Dask's messages of workers that end: errors that matter are raised."""
     levels = {h: h.level for h in logging.getLogger("distributed").handlers}
     for handler in levels:
         handler.setLevel(logging.CRITICAL)

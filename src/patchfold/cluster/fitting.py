@@ -137,7 +137,7 @@ def _current_client() -> Any:
 
 
 def _check_estimator(estimator: Any) -> None:
-    """Refuse what has no part that could be spread."""
+    """Raise an error for an estimator that cannot be fitted on a cluster."""
     if not isinstance(estimator, PatchEmbedding):
         raise ValueError(
             "a cluster fits PatchIsomap, PatchEigenmaps, PatchLLE, PatchProjection and "

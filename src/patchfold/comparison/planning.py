@@ -1,4 +1,4 @@
-"""A method and a table -> pieces of work, and from what they came to a result.
+"""A method and a table -> pieces of work; their outcomes -> a result.
 
 The pieces do not need each other, so they may be done anywhere and in any order.
 """
@@ -35,7 +35,7 @@ CONTROL_FOLDS = 2
 
 @dataclass(frozen=True)
 class Plan:
-    """What there is to do for one method, in pieces that do not need each other.
+    """The work for one method, in independent pieces.
 
     Attributes
     ----------

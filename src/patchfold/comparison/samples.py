@@ -47,7 +47,7 @@ def read_data(
 def draw_rows(
     frame: pd.DataFrame, column: str | None, most: int, remarks: list[str]
 ) -> np.ndarray:
-    """Return the rows that have a target; of many, as many as are wanted."""
+    """Return the rows that have a target, at most the number that is wanted."""
     rows = np.arange(len(frame))
     if column in frame.columns:
         labelled = frame[column].notna().to_numpy()

@@ -31,7 +31,7 @@ WARM_UP = 60
 
 @dataclass(frozen=True)
 class Problem:
-    """What every method is given.
+    """The input of every method.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ class Verdict:
 
 
 def judge(findings: Findings) -> Verdict:
-    """Compare the best method with the others, and say what came of it.
+    """Compare the best method with the others, and return the verdict.
 
     Parameters
     ----------

@@ -200,7 +200,7 @@ def compare_all_directions(
 def fast_directions(
     left: Directions, right: Directions, most: bool
 ) -> Callable[[Array, Array], EdgeValues] | None:
-    """Return what compares listed pairs without a copy; None if arrays must do it.
+    """Return a loop that compares listed pairs without a copy; None to use arrays.
 
     Where most of all pairs are listed, other ways are faster.
     """

@@ -179,7 +179,7 @@ def fast_kl(
     right: PackedGaussians | FactoredGaussians,
     most: bool,
 ) -> Callable[[Array, Array], Array] | None:
-    """Return what does the same of listed pairs, without a copy; None without loops."""
+    """Return a loop that compares listed pairs without a copy; None without loops."""
     return kl_of_pairs(left, right, factored=isinstance(left, FactoredGaussians))
 
 

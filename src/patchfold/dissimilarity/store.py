@@ -1,4 +1,4 @@
-"""What is kept of training patches: their descriptions, or what makes these.
+"""The store of training patches: their descriptions, or a maker of these.
 
 A description takes many times the memory of its sample: two matrices of m x m numbers
 for a divergence of Gaussians. Where all of them together are too many for a machine,
@@ -94,7 +94,7 @@ class HeldPatches:
 
 @dataclass(frozen=True)
 class PatchesOnDemand:
-    """What makes the patches of training samples when they are asked for.
+    """Makes the patches of training samples when they are needed.
 
     Attributes
     ----------
@@ -232,7 +232,7 @@ PatchStore = HeldPatches | PatchesOnDemand | MeasuredSamples
 def defer_patches(
     dissimilarity: Any, fitter: PatchFitter | CentersOnly, near: Neighborhoods | None
 ) -> PatchesOnDemand:
-    """Make ready what describes patches on demand; warn of those without a shape."""
+    """Return a maker of patches on demand; warn of those without a shape."""
     if isinstance(fitter, PatchFitter):
         assert near is not None
         n_points = fitter.largest + int(fitter.includes_centers)

@@ -326,7 +326,7 @@ def take_described(description: Description | Patches, indices: Array) -> Any:
 
 
 def check_lengths(lengths: Array, source: Array, target: Array) -> None:
-    """Refuse what is no length, and name the samples it would be between."""
+    """Raise an error for values that are no lengths, and name their samples."""
     xp = array_namespace(lengths)
     if not lengths.shape[0] or (
         float(xp.min(lengths)) >= 0 and float(xp.max(lengths)) <= LARGEST

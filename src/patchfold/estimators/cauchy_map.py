@@ -340,7 +340,7 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
     def _open(
         self, X: Any, codes: np.ndarray | None, order: Any = None
     ) -> tuple[tuple[Any, Any, Any, Any], Setting]:
-        """Find who is near whom; return the first parts of `FittedMap` before that.
+        """Find the neighbours; return the first parts of `FittedMap` and these.
 
         `order` is that of a stored model; None finds one.
         """

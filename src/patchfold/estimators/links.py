@@ -1,4 +1,4 @@
-"""Training samples -> what links new samples to them.
+"""Training samples -> the object that links new samples to them.
 
 It is made in a fit, and again when a model is loaded.
 """
@@ -233,7 +233,7 @@ def link_samples(
     held: bool,
     has_twins: bool | None = None,
 ) -> SampleLinks:
-    """Make the patches of training samples, and what links new samples to them.
+    """Make the patches of training samples, and the links of new samples to them.
 
     Parameters
     ----------

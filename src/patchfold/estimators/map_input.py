@@ -1,4 +1,4 @@
-"""What CauchyMap is given: parameters together, and samples that come with labels."""
+"""Checks of CauchyMap: parameters together, and samples that come with labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fit is given: parameters, one by one and together, samples and labels.
+"""Checks of a fit: parameters, one by one and together, samples and labels.
 
 The rules of the parameters that all estimators share are here.
 """
@@ -89,7 +89,7 @@ def has_euclidean_metric(estimator: Any) -> bool:
 
 
 def metric_of(estimator: Any, X: Any) -> Metric | None:
-    """Return what measures samples X; None is the Euclidean distance, if dense."""
+    """Return the metric for samples X; None is the Euclidean distance, if dense."""
     return resolve_metric(estimator.metric, estimator.p, estimator.metric_params, X)
 
 

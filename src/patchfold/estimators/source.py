@@ -141,7 +141,7 @@ class SampleSource:
         return NeighborGraph(*join(pairs, self), near)
 
     def link(self, near: Neighborhoods | None) -> SampleLinks:
-        """Make the patches of all samples, and what links new samples to them."""
+        """Make the patches of all samples, and the links of new samples to them."""
         begin_stage("patches", STAGES)
         parts = self.X, near, self.settings, self.search, self.n_jobs
         return link_samples(*parts, held=self.held)
@@ -206,7 +206,7 @@ class MatrixSource:
         return NeighborGraph(*join(edges.pairs, self), edges=edges)
 
     def link(self, near: Neighborhoods | None) -> MatrixLinks:
-        """Make what links new samples: a matrix has no patches."""
+        """Make the links of new samples: a matrix has no patches."""
         return MatrixLinks(self.n_neighbors, self.radius, self.nearest_only)
 
     def measure(self, graph: NeighborGraph, links: MatrixLinks) -> EdgeList:

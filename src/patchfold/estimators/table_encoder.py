@@ -312,7 +312,7 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
         return made
 
     def _check_distance(self) -> None:
-        """Refuse what has no meaning for Gower's distance."""
+        """Raise an error for parameters that have no meaning for Gower's distance."""
         usual = {"scale": True, "impute": None, "add_indicator": False}
         for name, value in usual.items():
             given = getattr(self, name)
@@ -365,7 +365,7 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
         return np.column_stack([numbers, *marks]) if marks else numbers
 
     def _mark(self, column: Learned) -> tuple[float, float]:
-        """Return what divides the indicator of a column, and what is subtracted."""
+        """Return the divisor of the indicator of a column, and its shift."""
         if not self.scale:
             return 1.0, 0.0
         return float(np.sqrt(column.missing * (1 - column.missing))), column.missing

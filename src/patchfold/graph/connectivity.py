@@ -56,7 +56,8 @@ EXACT = 20_000
 if no more pairs face each other (`facing.py`)."""
 
 N_STARTS, N_TURNS = 8, 6
-"""Beyond, from so many samples of a group, twice, and so many times back and forth."""
+"""Starts of a search among more samples (as many near the other group as spread over
+all), and its turns back and forth."""
 
 
 def closest_pairs(

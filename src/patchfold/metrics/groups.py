@@ -62,7 +62,7 @@ def describe_group(X: Any, members: Any, *, names: Any = None) -> pd.DataFrame:
 
 
 def _check_members(members: Any, n: int) -> np.ndarray:
-    """Return who is in the group, as truth values."""
+    """Return which samples are in the group, as truth values."""
     given = np.asarray(members)
     if given.dtype == bool and given.shape == (n,):
         inside = given

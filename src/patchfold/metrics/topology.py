@@ -1,4 +1,4 @@
-"""How well an embedding keeps who is near whom."""
+"""How well an embedding keeps neighbours."""
 
 from __future__ import annotations
 

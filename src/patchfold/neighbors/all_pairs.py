@@ -49,7 +49,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def by_products(X: np.ndarray, n_jobs: int | None) -> Finder:
-    """Return what finds candidates by scikit-learn."""
+    """Return a function that finds candidates by scikit-learn."""
     center = X.mean(axis=0)  # products of numbers far from 0 say little
     search = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(X - center)
 

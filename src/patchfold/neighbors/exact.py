@@ -324,7 +324,7 @@ def compare_all(
 
 
 def by_loops(X: np.ndarray, n_jobs: int | None) -> Finder:
-    """Return what finds candidates in single precision.
+    """Return a function that finds candidates in single precision.
 
     It takes queries and a number of candidates, and returns candidates, ascending in
     each row (-1 where a query is too far away for single precision), and a squared

@@ -61,7 +61,7 @@ def sort_into(
 
 
 def to_centers(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Return squared distances to the centres, less what a row has in common."""
+    """Return squared distances to the centres, less a constant of each row."""
     gaps = points @ (-2 * centers.T)
     gaps += np.einsum("ij,ij->i", centers, centers)
     return gaps

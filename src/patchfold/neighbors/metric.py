@@ -158,7 +158,7 @@ class DistanceTable:
         return found
 
     def _measurer(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """Return what measures one sample (1, m) and others (c, m)."""
+        """Return a function that measures one sample (1, m) and others (c, m)."""
         name, params = self.metric.name, self.metric.params
         if callable(name):
             apply = partial(name, **params)
@@ -179,7 +179,7 @@ class DistanceTable:
         row: np.ndarray,
         column: np.ndarray,
     ) -> np.ndarray:
-        """Refuse what is no distance; that of a sample from itself is 0."""
+        """Raise an error for values that are no distances; 0 for equal samples."""
         wrong = np.flatnonzero(~(found >= 0))
         same = (left[row[wrong]] == right[column[wrong]]).all(axis=1)
         found[wrong[same]] = 0.0

@@ -152,7 +152,7 @@ class MetricSearch:
     def add_nearest(
         self, near: Neighborhoods, queries: Any = None, *, n_jobs: int | None = None
     ) -> Neighborhoods:
-        """Give those who have no neighbour within the radius their nearest one.
+        """Give samples without a neighbour within the radius their nearest one.
 
         `queries` are prepared; None is the training samples.
         """

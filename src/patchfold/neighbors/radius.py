@@ -181,7 +181,7 @@ def add_nearest(
     own: np.ndarray | None = None,
     n_jobs: int | None = None,
 ) -> Neighborhoods:
-    """Give those who have no neighbour within the radius their nearest one.
+    """Give samples without a neighbour within the radius their nearest one.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def add_nearest(
 def with_one(
     near: Neighborhoods, isolated: np.ndarray, found: Neighborhoods
 ) -> Neighborhoods:
-    """Give those who have no neighbour the one that was found for each."""
+    """Give samples without a neighbour the one that was found for each."""
     assert near.pointer is not None
     place = near.pointer[isolated]
     return Neighborhoods(

@@ -339,7 +339,7 @@ def _fit_points(points: Array, model: CovarianceModel) -> tuple[Array, Shapes]:
 
 
 def warn_if_degenerate(total: Array, n_points: int) -> None:
-    """Warn of patches of `n_points` points whose spread is nothing."""
+    """Warn of patches of `n_points` points that are all equal."""
     xp = array_namespace(total)
     n, count = total.shape[0], int(xp.sum(xp.astype(total <= 0, xp.int64)))
     if count:

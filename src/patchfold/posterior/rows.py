@@ -154,7 +154,7 @@ class SparseRowIndex(RowIndex):
 
 
 def index_rows(X: Any) -> RowIndex:
-    """Return what recognises training rows, sparse or not."""
+    """Return an index that recognises training rows, sparse or not."""
     return SparseRowIndex(X) if sp.issparse(X) else RowIndex(X)
 
 

@@ -42,7 +42,7 @@ MARGINAL_VIEW = "columns"
 
 
 class Part(Protocol):
-    """What a part is."""
+    """The contract of a part."""
 
     names: tuple[str, ...]
     left_out: np.ndarray
@@ -69,7 +69,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Scored:
-    """What takes long to compute of a fit, where it was computed before.
+    """Parts of a fit that take long and were computed before.
 
     Attributes
     ----------

@@ -97,7 +97,7 @@ class ClassSearch:
         return members[NUMPY.bring(found.indices)]
 
     def prepare(self, c: int, n_neighbors: int) -> None:
-        """Make ready what searches class c, as `training_neighbors` does."""
+        """Return a search of class c that works as `training_neighbors` does."""
         Z, most = self._Z[self._members[c]], min(n_neighbors, self._members[c].size - 1)
         if most > 0:
             self._fitted[c] = self._choose(Z, n_neighbors)
@@ -109,7 +109,7 @@ class ClassSearch:
         return not hasattr(self._fitted.get(c), "fit_transform")
 
     def _choose(self, Z: Array, n_neighbors: int) -> Any:
-        """Return what searches a class; None is the exact search."""
+        """Return the search of a class; None is the exact search."""
         algorithm = "exact" if self._algorithm == "auto" else self._algorithm
         if not isinstance(algorithm, str):
             asked = algorithm.get_params().get("n_neighbors", n_neighbors)

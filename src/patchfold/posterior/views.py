@@ -40,7 +40,7 @@ RELIEF_ROUNDS = 2
 
 
 class View(Protocol):
-    """What a view is: a map of rows."""
+    """The contract of a view: a map of rows."""
 
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Return the rows of X as this view sees them."""

@@ -93,7 +93,7 @@ def filtered_eigenpairs(
     n_jobs: int | None = None,
     seed: np.random.RandomState,
 ) -> Pairs:
-    """Return the smallest eigenpairs of a semi-definite matrix, but for a null vector.
+    """Return the smallest eigenpairs of a semi-definite matrix, without a null vector.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def _pace(cut: float, top: float, value: float) -> float:
 def _solve_within(
     step: _Step, null: np.ndarray, block: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return eigenpairs of the matrix on what is spanned, and their residuals."""
+    """Return eigenpairs of the matrix on a subspace, and their residuals."""
     block = orthogonalize(_without(null, block))
     image = step.product(block)
     small = block.T @ image
@@ -302,7 +302,7 @@ def _without(null: np.ndarray, block: np.ndarray) -> np.ndarray:
 def _largest_at_most(
     product: Callable[[np.ndarray], np.ndarray], start: np.ndarray
 ) -> float:
-    """Bound the largest eigenvalue by a few steps of Lanczos and what they leave."""
+    """Bound the largest eigenvalue by a few steps of Lanczos and their residual."""
     vector, last = start / np.linalg.norm(start), np.zeros_like(start)
     along, left = [], [0.0]
     for _ in range(min(BOUND_STEPS, start.size)):

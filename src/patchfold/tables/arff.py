@@ -184,7 +184,7 @@ def _attribute(text: str, number: int) -> _Attribute:
 
 
 def _levels(kind: str) -> list[str]:
-    """Return what stands in braces; nothing if they are not closed, or not the last."""
+    """Return the text in braces; empty if they are not closed, or not the last."""
     levels, place, sign = [], 1, "," if kind.startswith("{") else ""
     while sign == ",":
         level = _LEVEL.match(kind, place)

@@ -191,7 +191,7 @@ def _refuse_undecided(
     gaps: Mapping[str, int],
     impute: str | None,
 ) -> None:
-    """Raise what lists all that must be decided, if there is something."""
+    """Raise an error that lists all decisions, if there are any."""
     if undecided:
         decisions = decide(undecided)
         gone = {*decisions.get("drop", ()), decisions.get("id")}

@@ -92,7 +92,7 @@ def parse_csv(raw: bytes, dialect: Dialect) -> Any:
 
 
 def single_blanks(raw: bytes, dialect: Dialect) -> tuple[bytes, Dialect]:
-    """Return a text whose cells blanks separate, with one of them between two cells."""
+    """Return a text with one blank between two cells, where blanks separate cells."""
     if dialect.separator != " ":
         return raw, dialect
     lines = raw[dialect.start :].splitlines()

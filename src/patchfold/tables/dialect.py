@@ -347,7 +347,7 @@ def _parse(lines: list[str], first: int, sep: str, quote: str) -> list[_Row]:
 
 
 def _separator(lines: list[str], tabs: bool) -> str:
-    """Return what cuts most lines into as many cells, more than one."""
+    """Return the separator that cuts most lines into the same number of cells."""
     best, share = "", 0.0
     for sep in ("\t",) if tabs else (*SEPARATORS, *RARE_SEPARATORS):
         counts = Counter(len(row.cells) for row in _parse(lines, 0, sep, '"'))

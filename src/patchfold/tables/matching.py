@@ -111,7 +111,7 @@ def _as_dates(days: pd.Series) -> pd.Series:
 def _check_kinds(
     frame: pd.DataFrame, flagged: pd.DataFrame, kinds: Mapping[str, str]
 ) -> None:
-    """Refuse what is no number or no date where the model has one: all of it at once.
+    """Raise one error for all columns without the numbers or dates of the model.
 
     Words among numbers may be counted as missing.
     """

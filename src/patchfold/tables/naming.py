@@ -19,7 +19,7 @@ LONGEST_WORD = 60
 
 
 def listed(words: list[str]) -> str:
-    """Return the first words of a list, and how many there are beside."""
+    """Return the first words of a list, and the number of the others."""
     shown = ", ".join(_shown(word) for word in words[:8])
     return shown if len(words) <= 8 else f"{shown} and {len(words) - 8} more"
 

@@ -63,7 +63,7 @@ class Style:
     sure: bool = True
 
     def describe(self) -> str:
-        """Say what is not plain."""
+        """Say what is unusual."""
         said = ["decimal commas"] if self.decimal == "," else []
         said += ["thousands marks"] if self.group else []
         said += [f"{self.unit!r} beside them"] if self.unit else []

@@ -286,7 +286,7 @@ def _width(kind: Any) -> int:
 
 
 def _check_columns(schemas: list[Any]) -> tuple[list[str], dict[str, str]]:
-    """Refuse what is no table of samples; return columns of text, and nested ones."""
+    """Check that it is a table of samples; return columns of text, and nested ones."""
     from pyarrow import types
 
     schema = schemas[0]

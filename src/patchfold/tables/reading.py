@@ -259,7 +259,7 @@ def _read_standard_input(options: ReadOptions, plain: Collection[str | None]) ->
 
 @contextmanager
 def name_file(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with a file into a ValueError that names it, in one line."""
+    """Turn an error about a file into a ValueError of one line that names it."""
     try:
         yield
     except FileNotFoundError:

@@ -18,7 +18,7 @@ ENDINGS = (".csv", ".parquet", ".npy")
 
 
 def check_ending(path: Path) -> None:
-    """Refuse, before any work is done, what `write_table` could not write."""
+    """Raise an error, before any work, for a name that `write_table` cannot write."""
     if path.suffix.lower() not in ENDINGS:
         raise ValueError(f"--out must end in {', '.join(ENDINGS)}. Got {path} instead.")
     check_folder(path)

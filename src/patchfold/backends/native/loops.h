@@ -93,7 +93,7 @@ INLINE void fetch(const double *values, Py_ssize_t count)
         __builtin_prefetch(values + k);
 }
 
-/* Whether so many numbers are a triangle of a matrix of m rows, with its diagonal. */
+/* Whether `packed` is the size of a triangle of a matrix of m rows, with its diagonal. */
 INLINE int is_packed(Py_ssize_t packed, Py_ssize_t m)
 {
     return m <= packed && m < (Py_ssize_t)1 << 31 && packed == m * (m + 1) / 2;

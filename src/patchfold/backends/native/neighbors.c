@@ -210,7 +210,7 @@ static void shift_queries(const Members *s, Py_ssize_t first, Py_ssize_t last)
     }
 }
 
-/* Return a squared distance that `wanted` rows do not exceed: so many bins have one.
+/* Return a squared distance that `wanted` rows do not exceed: `wanted` bins have such a row.
    The bits of numbers >= 0 have their order. */
 EVERY_PROCESSOR
 static float find_limit(const Floats *bins, int wanted)

@@ -9,8 +9,9 @@
    as the smallest sum over all paths, added up from the source on: as rounding keeps the
    order of sums, that is to the last bit what Dijkstra's algorithm finds.
 
-   Where lengths are of very different size, a bucket may hold so many vertices that most
-   wait over and over. A group that takes far more work than others is left to Dijkstra. */
+   Where lengths are of very different size, a bucket may hold many vertices, most of
+   which wait again and again. A group that takes far more work than others is left to
+   Dijkstra. */
 
 #define GROUP 16
 #define BUCKETS 1024

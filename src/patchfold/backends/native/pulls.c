@@ -91,8 +91,8 @@ INLINE int has_row(const Edges *edges, Py_ssize_t i)
 }
 
 #define MUCH (1 << 17) /* samples: more than the nearer caches hold */
-#define AHEAD 8        /* groups whose ends are asked for, if there are so many */
-#define LINES_AHEAD 32 /* groups that are asked for themselves */
+#define AHEAD 8        /* groups whose ends are prefetched, at most */
+#define LINES_AHEAD 32 /* groups that are prefetched themselves */
 
 /* Every other number of two vectors, from the first or from the second one. */
 #if defined(__clang__) || __GNUC__ >= 12

@@ -111,7 +111,7 @@ def lanczos(
     draw: Callable[[], Array],
     tolerance: float,
 ) -> tuple[Array, Array]:
-    """Return the smallest eigenpairs of a matrix, but for its null vector.
+    """Return the smallest eigenpairs of a matrix, without its null vector.
 
     Equal eigenvalues look like one to Lanczos, so what is found is looked for again,
     from a drawn vector, until that brings nothing new.

@@ -78,6 +78,6 @@ def build_page(findings: Findings) -> str:
 
 
 def _pack(text: str) -> str:
-    """Return what the browser's DecompressionStream turns back into the text."""
+    """Return the text, compressed for the browser's DecompressionStream."""
     packed = gzip.compress(text.encode("utf-8", "replace"), mtime=0)
     return base64.b64encode(packed).decode()

@@ -46,7 +46,7 @@ def _target(findings: Findings, words: str) -> str:
 
 
 def show_verdict(findings: Findings, verdict: Verdict) -> str:
-    """Return the answer, and what speaks for and against trusting it."""
+    """Return the answer, and reasons to trust it or not."""
     first, *rest = verdict.sentences
     answer = show_answer("Which method shows it best?", first, " ".join(rest))
     reasons = [*verdict.reasons, *(("careful", r) for r in findings.remarks)]

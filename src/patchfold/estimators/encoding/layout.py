@@ -175,7 +175,7 @@ def blocks(
 
 
 def check_sizes(known: Sequence[Learned], values: Sequence[np.ndarray]) -> None:
-    """Refuse infinity, and numbers whose squares are."""
+    """Raise an error for infinite numbers, and for those with infinite squares."""
     places = [j for j, column in enumerate(known) if column.kind in NUMBERS]
     for group, block in blocks(values, places):
         sizes = np.fmax.reduce(np.abs(block), axis=1, initial=0.0)

@@ -51,7 +51,7 @@ SEARCH_RULES: dict[str, FittedRule] = {
 """Rules of the attributes of an approximate search."""
 
 _DEFAULTS = {"_has_twins": True, "_cells_for": None, "_on_demand": False}
-"""What holds for a fit of an older version that does not say."""
+"""Attributes of a fit by an older version that did not store them."""
 
 
 class StoredEmbedding(StoredModel):
@@ -152,7 +152,7 @@ class StoredEmbedding(StoredModel):
         )
 
     def _solve_again(self, stored: dict[str, Any]) -> Solution:
-        """Make what places new samples from the attributes, public and hidden ones."""
+        """Make the solution, which places new samples, from the stored attributes."""
         raise NotImplementedError
 
     def _default_search(self) -> None:

@@ -51,7 +51,7 @@ NO_SEARCH = (
 
 
 class StoredModel:
-    """What makes an estimator fit for a model file; a mixin.
+    """A mixin that lets an estimator be written to a model file.
 
     Subclasses have the two tables, `_parameter_rules`, and `_make_again`.
     """

@@ -23,11 +23,11 @@ MISSING = object()
 
 
 class FittedError(ValueError):
-    """A part of a model is not what it must be; the message names the part."""
+    """A part of a model is invalid; the message names the part."""
 
 
 class FittedRule(Protocol):
-    """What an attribute must be."""
+    """The rule of an attribute."""
 
     def pack(self, value: Any) -> Any:
         """Return the attribute as it is written."""

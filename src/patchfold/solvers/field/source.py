@@ -58,7 +58,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Setting:
-    """Who is near whom, in our order.
+    """The neighbours of the samples, in our order.
 
     Attributes
     ----------
@@ -277,7 +277,7 @@ class MatrixSource:
 def open_matrix(
     D: Any, n_neighbors: int, nearest_only: bool = False
 ) -> tuple[MatrixSource, Setting]:
-    """Put the samples of a matrix in order, and read who is near whom.
+    """Put the samples of a matrix in order, and read their neighbours.
 
     Parameters
     ----------
