@@ -30,9 +30,9 @@ EXTRAS = ["typer", "rich", "pandas", "plotly", "pyarrow", "skops", "matplotlib",
 MAIN = "from patchfold.__main__ import main; main()"
 
 
-def run_bare(program, *words):
-    """Run a program as if no extra were installed."""
-    code = BARE.format(absent=EXTRAS, words=words, program=program)
+def run_bare(program, *words, absent=EXTRAS):
+    """Run a program as if no extra were installed, or without some packages."""
+    code = BARE.format(absent=absent, words=words, program=program)
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
 
@@ -53,6 +53,12 @@ def test_the_commands_of_a_bare_install_name_the_extra_in_one_line(words):
         ("compare([[1.0, 2.0]] * 9)", "compare needs pandas"),
         ("tables.describe([[1.0, 2.0]] * 9)", "describe needs pandas"),
         ("tables.read_table('t.csv')", "read_table needs pandas"),
+        ("metrics.describe_group([[1.0]] * 4, [0, 1])", "describe_group needs pandas"),
+        (
+            "PatchPosterior().fit([[1.0], [2], [4], [5]], [0, 0, 1, 1])"
+            ".explain([3]).frame",
+            "frame needs pandas",
+        ),
     ],
 )
 def test_functions_of_a_bare_install_name_the_extra(call, needs):
@@ -60,6 +66,21 @@ def test_functions_of_a_bare_install_name_the_extra(call, needs):
     program += "except ImportError as error:\n    print(error)"
     done = run_bare(program)
     assert done.stdout == f'{needs}: pip install "patchfold[cli]".\n', done.stderr
+
+
+@pytest.mark.parametrize(
+    ("names", "needs"),
+    [
+        (["--out=e.parquet"], "A Parquet file needs pyarrow"),
+        (["--out=e.csv", "--model=m.skops"], "--model needs skops"),
+    ],
+)
+def test_embed_says_what_a_file_needs_before_it_computes(names, needs, tmp_path):
+    (tmp_path / "t.csv").write_text("")
+    table = str(tmp_path / "t.csv")
+    done = run_bare(MAIN, "embed", table, *names, absent=["pyarrow", "skops"])
+    assert done.returncode == 2
+    assert done.stderr == f'patchfold: {needs}: pip install "patchfold[cli]".\n'
 
 
 def test_the_version_is_printed_with_and_without_the_extra():

@@ -317,6 +317,7 @@ def test_many_columns_are_learned_at_once(monkeypatch):
         ([True, None, False, True], "boolean"),
         ([datetime.date(2026, 1, 1), None, datetime.date(2026, 2, 1), None], "date"),
         ([datetime.timedelta(days=1), None, datetime.timedelta(1.5), None], "duration"),
+        ([datetime.time(9, 30), None, datetime.time(18), None], "duration"),
         (["a", "b", None, "a"], "category"),
         (["0", "1", None, "1"], "category"),
         ([None] * 4, "empty"),
@@ -358,6 +359,7 @@ def test_versions_ranges_and_codes_are_categories(words):
         ((NAMES * 2)[:-2], ValueError, "'a' has 21 categories in 40 rows"),
         (pd.period_range("2026", periods=3), TypeError, "'a' holds period"),
         (np.array([1j, 2, 3]), TypeError, "'a' holds complex"),
+        (pd.cut([1, 2, 3], 3), TypeError, r"type Interval.*rename_categories\(str\)"),
     ],
 )
 def test_what_has_no_meaning_is_refused_by_name(values, error, words):
@@ -393,6 +395,32 @@ def test_dates_with_zones_are_read_in_utc():
             np.testing.assert_allclose(
                 plain.transform(frame), plain.transform(pd.DataFrame({"t": times}))
             )
+
+
+@over_tables
+def test_times_of_day_are_durations_since_midnight(kind):
+    clocks = [datetime.time(9, 30), datetime.time(18, 0, 0, 250), None]
+    frame = pd.DataFrame({"t": clocks, "side": ["left", "right", "left"]})
+    waits = frame.assign(
+        t=pd.to_timedelta([str(clock) if clock else None for clock in clocks])
+    )
+    expected = pf.TableEncoder().fit_transform(waits)
+    encoder = pf.TableEncoder().fit(as_table(kind, frame))
+    assert encoder.kinds_ == ("duration", "category")
+    found = encoder.transform(as_table(kind, frame))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    back = encoder.inverse_transform(found)["t"]
+    back = back.to_pylist() if kind == "arrow" else list(back)
+    assert back[1] == datetime.timedelta(hours=18, microseconds=250)
+
+
+def test_times_of_day_with_zones_are_read_in_utc():
+    east = datetime.timezone(datetime.timedelta(hours=2))
+    there = [datetime.time(hour, tzinfo=east) for hour in (5, 9, 22)]
+    here = [datetime.time(hour) for hour in (3, 7, 20)]
+    frames = [pd.DataFrame({"t": clocks}) for clocks in (there, here)]
+    encoder = pf.TableEncoder().fit(frames[0])
+    np.testing.assert_allclose(*(encoder.transform(frame) for frame in frames))
 
 
 def test_gower_is_the_mean_over_the_columns_that_both_rows_have():

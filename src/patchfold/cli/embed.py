@@ -292,11 +292,13 @@ def _check_places(
     out: Path, plot: Path | None, model: Path | None, components: int
 ) -> None:
     """Raise an error, before any work, for files that could not be written or drawn."""
+    from ..backends.environment import require_packages
     from ..plotting import check_matplotlib
     from ..tables.writing import check_ending, check_folder
 
     check_ending(out)
     if model is not None:
+        require_packages("--model", ["skops"])
         check_folder(model)
     if plot is None:
         return

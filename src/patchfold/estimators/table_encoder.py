@@ -33,7 +33,7 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
     column            becomes
     ================  ==============================================================
     number, boolean   its z-score: mean 0, variance 1
-    date, duration    days, then the z-score
+    date, duration    days, then the z-score; times of day are durations
     ordered category  the rank of its level, then the z-score
     category          of levels with shares p_k, for each a column
                       (dummy_k - p_k) / √(1 - Σp_k²); the variances add up to 1

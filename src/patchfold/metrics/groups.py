@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..backends.environment import require_packages
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -45,6 +47,7 @@ def describe_group(X: Any, members: Any, *, names: Any = None) -> pd.DataFrame:
     >>> found.index[0], round(float(found["effect"].iloc[0]), 1)
     ('petal length (cm)', -5.0)
     """
+    require_packages("describe_group", ["pandas"])
     import pandas as pd
 
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..backends.environment import require_packages
 from ..patches.sparse_space import find_sparse_space
 from .model import PosteriorModel
 from .rows import spread_rows
@@ -83,6 +84,7 @@ class ColumnEffects:
     @property
     def frame(self) -> pd.DataFrame:
         """A row per column: value, median, effect on each class; the largest first."""
+        require_packages("frame", ["pandas"])
         import pandas as pd
 
         table = pd.DataFrame({"value": self.values, "median": self.typical})

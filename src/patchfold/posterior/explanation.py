@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..backends.environment import require_packages
 from .columns import ColumnEffects, explain_columns
 from .model import PosteriorModel
 
@@ -65,6 +66,7 @@ class Explanation:
     @property
     def frame(self) -> pd.DataFrame:
         """What every score adds to the log odds of every class, a row per score."""
+        require_packages("frame", ["pandas"])
         import pandas as pd
 
         rows = np.vstack([self.contributions, self.offsets])

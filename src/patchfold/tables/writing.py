@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..backends.environment import require_packages
 from ..backends.files import MAX_NAME, write_bytes
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ def check_ending(path: Path) -> None:
     """Raise an error, before any work, for a name that `write_table` cannot write."""
     if path.suffix.lower() not in ENDINGS:
         raise ValueError(f"--out must end in {', '.join(ENDINGS)}. Got {path} instead.")
+    if path.suffix.lower() == ".parquet":
+        require_packages("A Parquet file", ["pyarrow"])
     check_folder(path)
 
 

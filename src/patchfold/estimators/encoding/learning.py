@@ -148,7 +148,8 @@ def _plain(level: Any, name: Any) -> Any:
         return value
     raise TypeError(
         f"column {name!r} has a category of type {type(value).__name__}: categories "
-        "are text, numbers or booleans. Convert it."
+        "are text, numbers or booleans. Convert them, in pandas for example by "
+        "column.cat.rename_categories(str)."
     )
 
 

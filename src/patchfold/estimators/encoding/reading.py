@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -19,7 +19,8 @@ import numpy as np
 from sklearn.utils import check_array
 
 NUMBERS = ("number", "boolean", "date", "duration")
-"""Kinds that are read as numbers: dates and durations in days."""
+"""Kinds that are read as numbers: dates and durations in days. A time of day is the
+duration since midnight."""
 
 DAY = np.timedelta64(1, "D")
 _DATE = re.compile(
@@ -122,7 +123,7 @@ def _category(
 def _refuse(name: Any, what: str) -> TypeError:
     return TypeError(
         f"column {name!r} holds {what}, and TableEncoder takes numbers, categories, "
-        "booleans, dates and durations: convert it, or leave it out."
+        "booleans, dates, times of day and durations: convert it, or leave it out."
     )
 
 
@@ -175,6 +176,8 @@ def _polars(X: Any, declared: set[Any]) -> Iterator[Column]:
             yield _numbers(name, series.cast(pl.Float64).to_numpy())
         elif kind in (pl.Date, pl.Datetime, pl.Duration):
             yield _days(name, series.to_numpy())
+        elif kind == pl.Time:
+            yield _days(name, series.to_physical().cast(pl.Duration("ns")).to_numpy())
         elif kind in (pl.Categorical, pl.Enum):
             words = read_objects(name, series.cast(pl.String).to_list(), text=False)
             yield _category(name, words.values, words.levels)
@@ -220,6 +223,9 @@ def _chunks(name: Any, column: Any, text: bool) -> Column:
         return _days(name, column.cast(unit, safe=False).to_numpy())
     if types.is_duration(kind):
         return _days(name, column.cast(pa.duration("us"), safe=False).to_numpy())
+    if types.is_time(kind):
+        whole = column.cast(pa.time64("ns")).cast(pa.int64())
+        return _days(name, whole.cast(pa.duration("ns")).to_numpy())
     if types.is_null(kind) or "string" in str(kind):
         return read_objects(name, column.to_pylist(), text=text)
     raise _refuse(name, str(kind))
@@ -301,7 +307,7 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("boolean", (bool, np.bool_)),
     ("number", (Real, Decimal, np.number)),
     ("date", (date, np.datetime64)),
-    ("duration", (timedelta, np.timedelta64)),
+    ("duration", (timedelta, np.timedelta64, time)),
 )
 
 
@@ -316,7 +322,10 @@ def _kind_of(name: Any, levels: tuple[Any, ...]) -> str:
 
 
 def _naive(value: Any) -> Any:
-    """Return a date without its zone, in UTC."""
+    """Return a date without its zone, in UTC; of a time of day, what is since 0:00."""
+    if isinstance(value, time):
+        ahead = value.utcoffset() or timedelta()
+        return datetime.combine(date.min, value, tzinfo=None) - datetime.min - ahead
     if getattr(value, "tzinfo", None) is None:
         return value
     return value.astimezone(UTC).replace(tzinfo=None)
