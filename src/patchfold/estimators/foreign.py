@@ -26,7 +26,10 @@ FOREIGN: dict[str, dict[str, str]] = {
             "pass a KNN transformer as neighbors_algorithm, or fit a sparse graph of "
             "distances with metric='precomputed'."
         ),
-        "target_metric": "labels are classes; leave it out, and code numbers first.",
+        "target_metric": (
+            "labels are classes: leave it out, and cut numbers into classes, for "
+            "example by numpy.digitize."
+        ),
         "target_metric_kwds": "labels are classes: leave it out.",
         "target_n_neighbors": "labels are classes: leave it out.",
         "target_weight": "set label_weight, 4 by default, 0 for a map without labels.",
@@ -41,7 +44,7 @@ FOREIGN: dict[str, dict[str, str]] = {
         "low_memory": "memory grows with the samples alone: leave it out.",
         "a": "set separation, from 0 (like t-SNE) to 1 (like UMAP).",
         "b": "set separation, from 0 (like t-SNE) to 1 (like UMAP).",
-        "disconnection_distance": "pieces are joined with a warning: leave it out.",
+        "disconnection_distance": "mid-near pairs hold pieces together: leave it out.",
         "angular_rp_forest": "set metric='cosine', or neighbors_algorithm.",
         "force_approximation_algorithm": "set neighbors_algorithm='approximate'.",
         "tqdm_kwds": _CALLABLE,
@@ -58,7 +61,8 @@ FOREIGN: dict[str, dict[str, str]] = {
         "early_exaggeration_iter": _STEPS,
         "dof": "set separation, from 0 (like t-SNE) to 1 (like UMAP).",
         "learning_rate": _STEPS,
-        **dict.fromkeys(("neighbors", "knn_kwargs"), "set neighbors_algorithm."),
+        "neighbors": "set neighbors_algorithm.",
+        "knn_kwargs": "set neighbors_algorithm, or metric_params.",
         "negative_gradient_method": "all pairs repel each other: leave it out.",
         **dict.fromkeys(("callbacks", "callbacks_every_iters"), _CALLABLE),
         **dict.fromkeys(("initial_momentum", "final_momentum"), _STEPS),

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import type_of_target
 
 from ..backends.arrays import Array, array_namespace
 from ..backends.backend import NUMPY, on_any_device
@@ -50,8 +50,13 @@ def encode_labels(y: Any, n_samples: int, estimator_name: str) -> np.ndarray:
         )
     given, unlabelled = sortable_labels(given, "y")
     known = given[~unlabelled]
-    if known.size:
-        check_classification_targets(known)
+    if known.size and type_of_target(known) not in ("binary", "multiclass"):
+        number = known[known % 1 != 0][0]
+        raise ValueError(
+            f"Unknown label type: continuous. y holds numbers such as {number:g}, and "
+            "labels are classes: cut the numbers into classes first, for example by "
+            "numpy.digitize."
+        )
     codes = np.full(n_samples, UNLABELLED, dtype=np.int32)
     codes[~unlabelled] = np.unique(known, return_inverse=True)[1]
     return codes
