@@ -47,6 +47,19 @@ def test_lines_say_what_was_encoded_and_how_long_stages_took(capsys):
 
 
 @pytest.mark.filterwarnings("ignore::patchfold.exceptions.PatchfoldWarning")
+@pytest.mark.parametrize(
+    ("name", "where"), [("CauchyMap", "at the mean"), ("PatchPosterior", "left out")]
+)
+def test_the_line_says_what_becomes_of_gaps(name, where, capsys):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abc")).assign(kind=np.array(list("xyz"))[y])
+    frame.loc[3, ["a", "kind"]] = None
+    getattr(pf, name)(verbose=True).fit(frame, y)
+    line = capsys.readouterr().out.splitlines()[0]
+    assert line.endswith(f"encoded as 6 numbers; gaps in 2 of them are {where}")
+
+
+@pytest.mark.filterwarnings("ignore::patchfold.exceptions.PatchfoldWarning")
 def test_fits_inside_a_fit_tell_nothing():
     told = []
     pf.PatchIsomap(n_neighbors="auto", verbose=told.append).fit(X)

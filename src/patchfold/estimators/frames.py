@@ -20,6 +20,7 @@ from ..backends.progress import note
 from ..backends.structure import check_structure
 from ..patches.fitting import is_wide
 from ..validation import check_samples, without_zeros
+from .encoding.layout import tell
 from .encoding.reading import read_objects, table_kind
 from .table_encoder import TableEncoder
 
@@ -40,23 +41,23 @@ def check_table(estimator: Any, X: Any, *, reset: bool, **settings: Any) -> Any:
         As in scikit-learn's `check_array`. Where it lets NaN pass, gaps of a frame
         stay NaN; else they are at the mean of their column.
     """
+    keeps_gaps = settings.get("ensure_all_finite") == "allow-nan"
     if reset:
         vars(estimator).pop("encoder_", None)
         if not has_mixed_columns(X):
             return check_samples(estimator, X, reset=True, **settings)
         encoder = TableEncoder()
         values = encoder._fit(X)
+        validate_data(estimator, X, reset=True, skip_check_array=True)
+        estimator.encoder_ = encoder
+        where = "left out" if keeps_gaps else "at the mean"
+        note(tell(encoder._fitted.columns, encoder._width, where))
     else:
         encoder = vars(estimator).get("encoder_")
         if encoder is None:
             return check_samples(estimator, X, reset=False, **settings)
         validate_data(estimator, X, reset=False, skip_check_array=True)
         values = encoder._read(X)
-    if reset:
-        validate_data(estimator, X, reset=True, skip_check_array=True)
-        estimator.encoder_ = encoder
-        note(encoder.describe())
-    keeps_gaps = settings.get("ensure_all_finite") == "allow-nan"
     numbers = encoder._numbers(values, keeps_gaps=keeps_gaps)
     settings = {"dtype": np.float64, "order": "C", **settings, "copy": False}
     return check_array(numbers, estimator=estimator, input_name="X", **settings)

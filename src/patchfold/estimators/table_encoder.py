@@ -286,7 +286,8 @@ class TableEncoder(StoredEncoder, TransformerMixin, BaseEstimator):
             Counts of columns by kind, and the number of columns they become.
         """
         check_is_fitted(self)
-        return tell(self._fitted.columns, self._width, self.impute is not None)
+        where = "at the mean" if self.impute is None else "filled with the usual value"
+        return tell(self._fitted.columns, self._width, where)
 
     def _fit(self, X: Any) -> list[np.ndarray]:
         check_parameters(self)

@@ -266,13 +266,12 @@ def decode(column: Learned, numbers: np.ndarray) -> np.ndarray:
     return values
 
 
-def tell(known: Sequence[Learned], width: int, fills: bool) -> str:
-    """Say in one line what columns are, and how many numbers they become."""
+def tell(known: Sequence[Learned], width: int, where: str) -> str:
+    """Say in one line what columns are and become, and where gaps are."""
     kinds = [column.kind for column in known]
     counts = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
     parts = [f"{count} {_named(kind, count)}" for kind, count in counts.items()]
     gaps = sum(column.has_gaps for column in known)
-    where = "filled with the usual value" if fills else "at the mean"
     missing = f"; gaps in {gaps} of them are {where}" if gaps else ""
     return f"{', '.join(parts)} encoded as {width} numbers{missing}"
 
