@@ -71,6 +71,23 @@ class TestFoldTests:
         with pytest.raises(ValueError, match="two folds or more"):
             corrected_t_test([0.1], 1.0)
 
+    def test_rows_show_a_difference_that_five_folds_leave_open(self):
+        gaps = np.array([0.13, 0.37, 0.25, 0.18, 0.32])
+        rows = [gap + np.tile([-1.0, 1.0], 50) for gap in gaps]
+        assert corrected_t_test(gaps, 1 / 4) > 0.01
+        p = corrected_t_test(rows, 1 / 4)
+        t = 0.25 / np.sqrt((1 / 5 + 1 / 4) * (100 / 99) / 100)
+        assert p == pytest.approx(2 * stats.t.sf(t, 495))
+        assert p < 0.001
+
+    def test_folds_that_disagree_are_believed_more_than_their_rows(self):
+        gaps = np.array([-0.5, 0.9, 0.1, 0.9, -0.3])
+        rows = [gap + np.tile([-0.01, 0.01], 50) for gap in gaps]
+        t = gaps.mean() / np.sqrt((1 / 5 + 1 / 4) * gaps.var(ddof=1))
+        p = corrected_t_test(rows, 1 / 4)
+        assert p == pytest.approx(2 * stats.t.sf(t, 495))
+        assert p > 0.05
+
     def test_holm_never_orders_anew(self):
         raw = [0.04, 0.001, 0.03, 0.6]
         corrected = holm(raw)
@@ -88,6 +105,19 @@ class TestFoldTests:
             wrong += min(differ_from_best(folds, best, 0.25).values()) < 0.05
         assert wrong / 400 < 0.1
 
+    @pytest.mark.parametrize("spread", [0.0, 0.1])
+    def test_rows_of_equal_methods_rarely_call_them_different(self, spread):
+        """Also if what a method learns changes its score from fold to fold."""
+        rng = np.random.default_rng(0)
+        wrong = 0
+        for _ in range(300):
+            chances = 0.8 + spread * rng.uniform(-1, 1, size=(6, 5, 1))
+            right = (rng.uniform(size=(6, 5, 40)) < chances).astype(float)
+            folds = {str(k): list(rows) for k, rows in enumerate(right)}
+            best = max(folds, key=lambda name: np.mean(folds[name]))
+            wrong += min(differ_from_best(folds, best, 0.25).values()) < 0.05
+        assert wrong / 300 < 0.1
+
 
 class TestVerdict:
     def test_equals_are_named_together_and_the_others_are_behind(self, comparison):
@@ -103,6 +133,39 @@ class TestVerdict:
         assert second.startswith("First is ahead of Behind (by 21.2 points)")
         assert "paired over 5 folds" in second
         assert str(comparison) == f"{first} {second}"
+
+    def test_rows_are_compared_where_they_are_known(self, comparison):
+        """Two folds alone are hardly ever sure; their 200 rows are."""
+
+        def scored(name, *counts):
+            rows = tuple((np.arange(100) < count).astype(float) for count in counts)
+            return result(name, tuple(count / 100 for count in counts), rows=rows)
+
+        results = [
+            scored("first", 90, 88),
+            scored("close", 86, 89),
+            scored("behind", 60, 62),
+        ]
+        sure = replace(comparison, results=results, n_splits=2).verdict
+        assert sure.best == ("first", "close")
+        assert sure.p_values["behind"] < 0.001
+        assert "paired over the rows of 2 folds" in sure.sentences[1]
+        bare = [replace(each, rows=()) for each in results]
+        unsure = replace(comparison, results=bare, n_splits=2).verdict
+        assert unsure.p_values["behind"] > 0.05
+
+    def test_a_difference_that_rounds_to_nothing_is_put_in_words(self, comparison):
+        """A lead of 0.0004 in trustworthiness."""
+        better = [0.9504, 0.9505, 0.9504, 0.9505, 0.9504]
+        results = [
+            result("first", tuple(better), measure="trustworthiness"),
+            result("next", (0.95,) * 5, measure="trustworthiness"),
+        ]
+        results[0] = replace(results[0], trustworthiness=0.9504)
+        verdict = replace(
+            comparison, results=results, labels=None, class_names=[]
+        ).verdict
+        assert "It is ahead of Next (by less than 0.001)" in verdict.sentences[1]
 
     def test_no_method_below_a_surely_worse_one_is_marked(self, comparison):
         uneven = result("uneven", (0.2, 0.95, 0.3, 0.9, 0.6))

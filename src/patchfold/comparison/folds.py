@@ -100,12 +100,15 @@ def predict(
     return kind(min(N_VOTERS, len(train))).fit(train, y_train).predict(test)
 
 
-def score_part(y: np.ndarray, predicted: np.ndarray, task: str) -> float:
-    """Return the accuracy of classes, or R² of numbers."""
+def score_rows(y: np.ndarray, predicted: np.ndarray, task: str) -> np.ndarray:
+    """Return the score of each held-out sample.
+
+    Their mean is the accuracy of classes, or R² of numbers.
+    """
     if task == "classes":
-        return float(np.mean(y == predicted))
-    spread = float(((y - y.mean()) ** 2).sum())
-    return 1 - float(((y - predicted) ** 2).sum()) / spread if spread else np.nan
+        return (y == predicted).astype(float)
+    spread = float(np.mean((y - y.mean()) ** 2))
+    return 1 - (y - predicted) ** 2 / (spread or np.nan)
 
 
 def score_classes(

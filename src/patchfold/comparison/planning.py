@@ -182,7 +182,8 @@ def conclude(
     if problem.task == "none":
         return result
     mean, error = mean_and_error(folds)
-    result = replace(result, held_out=mean, held_out_error=error)
+    rows = tuple(part.rows for part in held)
+    result = replace(result, held_out=mean, held_out_error=error, rows=rows)
     return add_classes(result, held, problem, n_classes) if n_classes else result
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..metrics.panels import silhouette
-from .folds import Split, predict, score_part
+from .folds import Split, predict, score_rows
 from .planning import add_classes
 from .scoring import Held, Problem, Result, mean_and_error, tell_warnings
 
@@ -68,13 +68,18 @@ def _guess(split: Split, task: str) -> np.ndarray:
 def _add_scores(
     result: Result, answers: list[np.ndarray], problem: Problem, n_classes: int
 ) -> Result:
-    folds = tuple(
-        score_part(split.y_test, answer, problem.task)
+    rows = tuple(
+        score_rows(split.y_test, answer, problem.task)
         for split, answer in zip(problem.splits, answers, strict=True)
     )
+    folds = tuple(float(part.mean()) for part in rows)
     mean, error = mean_and_error(folds)
     result = replace(result, folds=folds, held_out=mean, held_out_error=error)
+    result = replace(result, rows=rows)
     if not n_classes:
         return result
-    held = [Held(None, [], [], answer) for answer in answers]
+    held = [
+        Held(None, [], [], answer, part)
+        for answer, part in zip(answers, rows, strict=True)
+    ]
     return add_classes(result, held, problem, n_classes)

@@ -73,9 +73,9 @@ def compare(
     method is run again with shuffled labels. Without a target the methods are ranked by
     trustworthiness, of fits to parts of the samples.
 
-    The best method is compared with every other method over the same folds, by a t-test
-    whose variance is corrected for folds that share samples, with Holm's correction for
-    the number of methods.
+    The best method is compared with every other method over the same held-out samples,
+    by a t-test whose variance is corrected for folds that share training samples, with
+    Holm's correction for the number of methods.
 
     Parameters
     ----------

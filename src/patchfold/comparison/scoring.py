@@ -17,7 +17,7 @@ from ..metrics import continuity, triplet_accuracy, trustworthiness
 from ..metrics.panels import silhouette
 from ..neighbors.choice import resolve_n_neighbors
 from .choosing import compiles
-from .folds import Split, predict, score_part
+from .folds import Split, predict, score_rows
 from .hiding import find_hidden
 
 TRUST_NEIGHBORS = 5
@@ -100,6 +100,9 @@ class Result:
         For each class the one that is most often said instead, and how often.
     folds : tuple of float
         The score on every fold that methods are ranked by.
+    rows : tuple of array (n_test,)
+        For every fold the scores of its held-out samples, whose mean is the fold's;
+        empty without a target.
     curve : Curve or None
         Held-out score, or without a target trustworthiness, against neighbours.
     remarks : tuple of str
@@ -126,6 +129,7 @@ class Result:
     recalls: tuple[float, ...] = ()
     mistaken: tuple[tuple[int, int], ...] = ()
     folds: tuple[float, ...] = ()
+    rows: tuple[np.ndarray, ...] = ()
     trustworthiness: float = np.nan
     continuity: float = np.nan
     triplets: float = np.nan
@@ -151,12 +155,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Held:
-    """Scores on one part that was held out: at each size, and which is its own."""
+    """Scores on one part that was held out: at each size, and which is its own.
+
+    `predicted` and `rows`, the score of each sample, are of its own size.
+    """
 
     own: int | None
     sizes: list[int]
     scores: list[float]
     predicted: np.ndarray | None
+    rows: np.ndarray | None
 
 
 def tell_warnings(caught: Sequence[tuple[type[Warning], str]]) -> tuple[str, ...]:
@@ -300,16 +308,17 @@ def hold_out(
     if method.sizes:
         own, sizes = _sizes(method, model, fewest, problem.sweep)
     scores: list[float] = []
-    predicted = None
+    predicted = rows = None
     for size, train, test in _placed(method, model, split, sizes, problem.task):
         if problem.task == "none":
             scores.append(trust(split.train, train))
             continue
         answer = predict(train, split.y_train, test, problem.task)
-        scores.append(score_part(split.y_test, answer, problem.task))
+        of_rows = score_rows(split.y_test, answer, problem.task)
+        scores.append(float(of_rows.mean()))
         if size == own:
-            predicted = answer
-    return Held(own, sizes, scores, predicted)
+            predicted, rows = answer, of_rows
+    return Held(own, sizes, scores, predicted, rows)
 
 
 def _placed(

@@ -91,8 +91,14 @@ def _p_values(scored: list[Result]) -> dict[str, float]:
     length = len(scored[0].folds)
     if length < 2:
         return {r.name: 1.0 for r in scored[1:]}
-    folds = {r.name: r.folds for r in scored if len(r.folds) == length}
+    tested = [r for r in scored if len(r.folds) == length]
+    folds = {r.name: r.rows if _by_rows(tested) else r.folds for r in tested}
     return differ_from_best(folds, scored[0].name, 1 / (length - 1))
+
+
+def _by_rows(results: Sequence[Result]) -> bool:
+    """Say whether results can be compared row by row."""
+    return all(len(r.rows) == len(r.folds) for r in results)
 
 
 def _say_best(findings: Findings, tied: list[Result], n_scored: int) -> str:
@@ -126,7 +132,8 @@ def _say_sure(
     unsure: list[Result],
 ) -> str:
     n_folds = len(tied[0].folds)
-    how = f"paired over {n_folds} folds, corrected t-test with Holm's rule"
+    over = f"the rows of {n_folds} folds" if _by_rows(tied) else f"{n_folds} folds"
+    how = f"paired over {over}, corrected t-test with Holm's rule"
     if behind:
         nearest = behind[0]
         others = len(behind) - 1
@@ -205,9 +212,12 @@ def _weigh_references(findings: Findings, best: Result) -> list[tuple[str, str]]
 def _beats(best: Result, guess: Result) -> bool:
     if len(best.folds) < 2 or len(best.folds) != len(guess.folds):
         return best.primary > guess.primary
-    gaps = np.subtract(best.folds, guess.folds)
-    p = corrected_t_test(list(gaps), 1 / (len(gaps) - 1))
-    return bool(gaps.mean() > 0 and p < ALPHA)
+    by_rows = _by_rows((best, guess))
+    pairs = zip(*((r.rows if by_rows else r.folds) for r in (best, guess)), strict=True)
+    p = corrected_t_test(
+        [np.subtract(*pair) for pair in pairs], 1 / (len(best.folds) - 1)
+    )
+    return best.primary > guess.primary and p < ALPHA
 
 
 def _weigh_method(findings: Findings, best: Result) -> list[tuple[str, str]]:
@@ -298,7 +308,7 @@ def _gap(findings: Findings, difference: float) -> str:
     """Return a difference of two scores: points of percent for classes."""
     if findings.task == "classes":
         return f"{100 * difference:.1f} points"
-    return f"{difference:.3f}"
+    return f"{difference:.3f}" if difference >= 5e-4 else "less than 0.001"
 
 
 def _listed(words: Sequence[str]) -> str:
