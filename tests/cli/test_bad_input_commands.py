@@ -154,7 +154,7 @@ def check_result(status, said, out, shown):
 def check_record(status, said, out, words):
     """Look for a failure that is told, and kept."""
     assert status == 0, said
-    assert "of 1 runs 1 failed: the column status says why" in said
+    assert "of 1 runs: 1 failed; the column status says why" in said
     (reason,) = set(pd.read_csv(out / "results.csv")["status"])
     assert reason.startswith("failed: ")
     for word in words:

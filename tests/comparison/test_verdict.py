@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from patchfold import Comparison
-from patchfold.comparison.hiding import find_hidden
+from patchfold.comparison.hiding import find_flattery, find_hidden
 from patchfold.comparison.scoring import Curve, Result
 from patchfold.metrics.fold_tests import corrected_t_test, differ_from_best, holm
 
@@ -210,6 +210,32 @@ class TestVerdict:
         texts = [text for _, text in leaking.verdict.reasons]
         assert any("more than a guess: labels leak" in text for text in texts)
 
+    @pytest.mark.parametrize(
+        ("reached", "words"),
+        [(0.3, "no more than a guess does"), (0.55, "about as a guess does")],
+    )
+    def test_labels_that_do_not_leak_are_said(self, comparison, reached, words):
+        control = result("first-permuted", (reached,) * 5, kind="control")
+        fine = replace(comparison, results=[*comparison.results, control])
+        texts = [text for _, text in fine.verdict.reasons]
+        assert any(f"{words}: labels do not leak" in text for text in texts)
+
+    def test_rows_are_said_to_be_near_the_others_if_none_is_far(self, comparison):
+        said = ("good", "No row is far from the others.")
+        assert said not in comparison.verdict.reasons  # not measured
+        near = replace(comparison, distances=np.ones(6))
+        assert said in near.verdict.reasons
+        far = replace(comparison, distances=np.array([1, 1, 1, 1, 1, 9.0]))
+        assert said not in far.verdict.reasons
+
+    def test_a_flattering_picture_is_a_warning_in_the_answer_and_below_it(
+        self, comparison
+    ):
+        first = replace(comparison.results[0], flatters="draws its picture too well")
+        page = replace(comparison, results=[first, *comparison.results[1:]])
+        assert ("careful", "Its picture draws it too well.") in page.verdict.reasons
+        assert "First draws its picture too well." in page.to_html()
+
     def test_classes_that_are_mostly_lost_are_counted(self, comparison):
         first = replace(comparison.results[0], recalls=(0.2, 0.4), balanced=0.3)
         lost = replace(comparison, results=[first, *comparison.results[1:]])
@@ -265,6 +291,18 @@ def test_a_picture_of_single_spots_says_so(spread, why, words):
     hidden = find_hidden(places + rng.normal(scale=spread, size=(300, 2)), classes, why)
     assert words in hidden
     assert bool(hidden) == bool(words)
+
+
+def test_a_picture_that_new_rows_do_not_bear_out_says_so():
+    rng = np.random.default_rng(0)
+    classes = np.arange(300) % 2
+    places = np.column_stack(
+        [classes + rng.normal(scale=0.01, size=300), np.zeros(300)]
+    )
+    said = find_flattery(places, classes, 0.64)
+    assert said.startswith("draws classes further apart than they are: it has seen the")
+    assert said.endswith("100% of the rows drawn, and of 64% of new rows")
+    assert find_flattery(places, classes, 0.93) == ""
 
 
 def test_classes_that_share_a_spot_are_not_said_to_have_one_each():

@@ -159,5 +159,5 @@ def _tell_lost(tasks: list[TaskKey], records: list[Record]) -> None:
     if lost:
         listed = ", ".join(f"{count} {word}" for word, count in lost.items())
         typer.echo(
-            f"of {len(asked)} runs {listed}: the column status says why", err=True
+            f"of {len(asked)} runs: {listed}; the column status says why", err=True
         )

@@ -1,9 +1,10 @@
-"""Pictures that hide structure: what they do, and why."""
+"""Pictures that hide structure, or show more than there is: what they do, and why."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from .folds import N_VOTERS
 from .placing import STEPS, place_samples
 
 ONE_SPOT = 0.02
@@ -17,6 +18,9 @@ CELLS = 50
 
 ENOUGH = 250
 """Fewer samples cannot crowd a picture."""
+
+FLATTERS = 0.1
+"""A picture flatters if it shows classes by more than this better than new rows are."""
 
 
 def find_hidden(
@@ -70,6 +74,47 @@ def find_hidden(
             f"{why}"
         )
     return ""
+
+
+def find_flattery(embedding: np.ndarray, classes: np.ndarray, held_out: float) -> str:
+    """Say in words that a picture of a supervised method draws classes too far apart.
+
+    Parameters
+    ----------
+    embedding : array (n, d)
+        Coordinates; the first two count.
+    classes : array of int (n,)
+        Class of every sample.
+    held_out : float
+        Accuracy on samples the fit has not seen.
+
+    Returns
+    -------
+    str
+        Empty if neighbours in the picture predict classes about as well.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spots = np.repeat([[0.0, 0.0], [1.0, 1.0]], 30, axis=0)
+    >>> said = find_flattery(spots, np.repeat([0, 1], 30), 0.65)
+    >>> said.endswith("the class of 100% of the rows drawn, and of 65% of new rows")
+    True
+    """
+    from sklearn.neighbors import KNeighborsClassifier
+
+    points = embedding[:, :2]
+    if not np.isfinite(points).all() or len(points) <= N_VOTERS:
+        return ""
+    voters = KNeighborsClassifier(N_VOTERS).fit(points, classes)
+    drawn = float(np.mean(voters.predict(None) == classes))
+    if not drawn - held_out > FLATTERS:
+        return ""
+    return (
+        "draws classes further apart than they are: it has seen the labels, and its "
+        f"picture says the class of {drawn:.0%} of the rows drawn, and of "
+        f"{held_out:.0%} of new rows"
+    )
 
 
 def _has_near(points: np.ndarray, limit: float) -> bool:

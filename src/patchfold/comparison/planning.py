@@ -16,6 +16,7 @@ import numpy as np
 from ..estimators.methods import Method
 from .choosing import WEIGHTS, compiles
 from .folds import find_mistaken, score_classes
+from .hiding import find_flattery
 from .scoring import (
     SWEPT,
     Curve,
@@ -84,7 +85,13 @@ def plan(method: Method, problem: Problem, kind: str, n_folds: int = 0) -> Plan:
     """
     measure = "trustworthiness" if problem.task == "none" else "held_out"
     result = Result(
-        method.name, method.title, method.remark, kind, method.twin, measure
+        method.name,
+        method.title,
+        method.remark,
+        kind,
+        method.twin,
+        measure,
+        supervised=method.supervised,
     )
     bare = replace(problem, splits=[])
     calls: list[Callable[[], Any]] = [partial(measure_picture, method, bare, result)]
@@ -184,7 +191,15 @@ def conclude(
     mean, error = mean_and_error(folds)
     rows = tuple(part.rows for part in held)
     result = replace(result, held_out=mean, held_out_error=error, rows=rows)
-    return add_classes(result, held, problem, n_classes) if n_classes else result
+    if not n_classes:
+        return result
+    result = add_classes(result, held, problem, n_classes)
+    if result.supervised and result.kind != "control":
+        assert result.embedding is not None
+        assert problem.classes is not None
+        flatters = find_flattery(result.embedding, problem.classes, mean)
+        result = replace(result, flatters=flatters)
+    return result
 
 
 def _curve(held: Sequence[Held]) -> Curve | None:

@@ -136,10 +136,8 @@ def find_far(X: np.ndarray, ids: Sequence[str], remarks: list[str]) -> np.ndarra
     rank = min(NEIGHBOR, len(X) - 1)
     near = NearestNeighbors(n_neighbors=rank).fit(X)
     distances: np.ndarray = near.kneighbors()[0][:, -1]
-    usual = float(np.median(distances))
-    far = np.flatnonzero(distances > FAR * usual)
-    far = far[np.argsort(-distances[far], kind="stable")]
-    if usual > 0 and far.size:
+    far = find_far_rows(distances)
+    if far.size:
         names = ", ".join(ids[i] for i in far[:NAMED])
         rest = f" and {far.size - NAMED:,} more" if far.size > NAMED else ""
         is_one = far.size == 1
@@ -150,3 +148,20 @@ def find_far(X: np.ndarray, ids: Sequence[str], remarks: list[str]) -> np.ndarra
             f"{'it' if is_one else 'them'} in all pictures."
         )
     return distances
+
+
+def find_far_rows(distances: np.ndarray) -> np.ndarray:
+    """Return the rows that are far from the others, the farthest first.
+
+    Parameters
+    ----------
+    distances : array (n,)
+        Of each row to its tenth neighbour.
+
+    Returns
+    -------
+    array of int
+    """
+    usual = float(np.median(distances))
+    far = np.flatnonzero(distances > FAR * usual) if usual > 0 else np.empty(0, int)
+    return far[np.argsort(-distances[far], kind="stable")]

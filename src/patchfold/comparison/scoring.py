@@ -109,6 +109,10 @@ class Result:
         Warnings that were given on the way.
     hides : str
         Why the picture hides structure, if it does.
+    flatters : str
+        How far the picture shows more than new rows bear out, if it does.
+    supervised : bool
+        Whether the method has seen the target.
     failure : str
         Why there is nothing.
     """
@@ -138,6 +142,8 @@ class Result:
     curve: Curve | None = None
     remarks: tuple[str, ...] = field(default=())
     hides: str = ""
+    flatters: str = ""
+    supervised: bool = False
     failure: str = ""
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..metrics.fold_tests import corrected_t_test, differ_from_best
+from .preparing import find_far_rows
 from .record import Findings
 from .scoring import Result
 
@@ -72,7 +73,11 @@ def judge(findings: Findings) -> Verdict:
     sentences = (_say_best(findings, tied, len(scored)), sure)
     if findings.task == "none":
         sentences = (sentences[0], f"{sentences[1]} {_say_order(best, scored)}")
-    reasons = [*_weigh_references(findings, best), *_weigh_method(findings, best)]
+    reasons = [
+        *_weigh_references(findings, best),
+        *_weigh_method(findings, best),
+        *_weigh_rows(findings),
+    ]
     return Verdict(
         tuple(r.name for r in tied), p_values, sentences, tuple(filter(None, reasons))
     )
@@ -205,7 +210,9 @@ def _weigh_references(findings: Findings, best: Result) -> list[tuple[str, str]]
         if leaks:
             said.append(("careful", f"{text}, more than a guess: labels leak."))
         else:
-            said.append(("good", f"{text}, about as a guess does: labels do not leak."))
+            like = control.held_out > guess.primary
+            than = "about as a guess does" if like else "no more than a guess does"
+            said.append(("good", f"{text}, {than}: labels do not leak."))
     return said
 
 
@@ -226,13 +233,14 @@ def _weigh_method(findings: Findings, best: Result) -> list[tuple[str, str]]:
     if best.curve is not None and len(best.curve.means) > 1:
         low, high = min(best.curve.means), max(best.curve.means)
         steady = high - low <= 2.5 * GAP
+        change = f"{high - low:.2f}" if high - low >= 5e-3 else "less than 0.01"
         sizes = f"{best.curve.sizes[0]} to {best.curve.sizes[-1]} neighbours"
         where = "" if findings.task == "none" else " on one fold"
         said.append(
             (
                 "good" if steady else "careful",
-                f"With {sizes} its score changes by {high - low:.2f}{where}: the "
-                f"choice matters {'little' if steady else 'here'}.",
+                f"With {sizes} its score changes by {change}{where}: the choice "
+                f"matters {'little' if steady else 'here'}.",
             )
         )
     if best.recalls:
@@ -246,9 +254,19 @@ def _weigh_method(findings: Findings, best: Result) -> list[tuple[str, str]]:
             text = f"Near in its picture is often not near in the table ({trust})."
             groups = "groups" if findings.task == "none" else "classes"
             said.append(("careful", f"{text} Read {groups}, not single neighbours."))
-    if best.hides:
-        said.append(("careful", f"Its picture {best.hides}."))
+    said += [
+        ("careful", f"Its picture {why}.")
+        for why in (best.hides, best.flatters.replace("its picture", "it"))
+        if why
+    ]
     return said
+
+
+def _weigh_rows(findings: Findings) -> list[tuple[str, str]]:
+    """Say that no row is far from the others; rows that are have their own remark."""
+    if findings.distances is None or find_far_rows(findings.distances).size:
+        return []
+    return [("good", "No row is far from the others.")]
 
 
 def _weigh_classes(findings: Findings, best: Result) -> tuple[str, str]:

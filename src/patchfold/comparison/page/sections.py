@@ -84,9 +84,8 @@ other rows, in standard deviations or shares.</p><dl></dl></details></section>""
 
 def _panel(result: Result, n_samples: int, verdict: Verdict) -> str:
     title = escape(result.title)
-    hides = ""
-    if result.hides:
-        hides = f"<p class='hides'>{title} {escape(result.hides)}.</p>"
+    said = [f"{title} {escape(why)}." for why in (result.hides, result.flatters) if why]
+    hides = f"<p class='hides'>{' '.join(said)}</p>" if said else ""
     return (
         f"<figure class='panel'><figcaption><b>{title}</b>{badge(result, verdict)} "
         f"<span>{escape(_caption(result))}</span></figcaption><div class='plot'>"
@@ -107,7 +106,7 @@ def badge(result: Result, verdict: Verdict) -> str:
 def _caption(result: Result) -> str:
     assert result.embedding is not None
     words = []
-    if "supervised" in result.remark:
+    if result.supervised:
         words.append("saw the labels")
     if np.isfinite(result.held_out):
         words.append(f"held-out {result.held_out:.2f}")
