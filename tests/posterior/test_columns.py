@@ -1,6 +1,7 @@
 """Explanations by columns: parts that sum to the score, in words, frames, pictures."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from sklearn.datasets import load_wine
@@ -75,6 +76,63 @@ def test_words_and_frames_name_the_columns(wine, model):
     assert frame.loc["proline", "value"] == wine[0].loc[1, "proline"]
     assert list(told.frame.columns) == list(model.classes_)
     np.testing.assert_allclose(told.frame.sum().to_numpy(), told.columns.score)
+
+
+@pytest.fixture(scope="module")
+def shops():
+    """Towns, dates, gaps and numbers: the town decides, and the amount a little."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "town": rng.choice(["Lund", "Oslo", "Riga"], 90, p=[0.2, 0.5, 0.3]),
+            "opened": pd.Timestamp("2020-01-01")
+            + pd.to_timedelta(rng.permutation(90), "D"),
+            "amount": rng.normal(20, 5, 90),
+            "member": rng.choice(["no", "yes"], 90),
+        }
+    )
+    y = np.where((frame["town"] == "Lund") | (frame["amount"] > 24), "left", "stayed")
+    frame.loc[5, "town"] = None
+    frame.loc[6, "amount"] = np.nan
+    return frame, y
+
+
+def test_a_mixed_frame_is_explained_in_its_own_columns_and_units(shops):
+    X, y = shops
+    model = pf.PatchPosterior().fit(X, y)
+    for place in (0, 5, 6):
+        told = model.explain(X.iloc[[place]])
+        columns = told.columns
+        assert columns.columns == tuple(X.columns)
+        score = told.contributions.sum(axis=0) + told.offsets
+        np.testing.assert_allclose(columns.score, score, rtol=0, atol=1e-10)
+        row = X.iloc[place]
+        assert columns.shown(1) == str(row["opened"].date())
+        known = pd.notna(row["amount"])
+        assert columns.shown(2) == (f"{row['amount']:.4g}" if known else "missing")
+        assert columns.shown(0) == ("missing" if pd.isna(row["town"]) else row["town"])
+        assert columns.shown(3) == row["member"]
+    assert columns.usual(0) == "usual Oslo"
+    assert columns.usual(2) == f"median {X['amount'].median():.4g}"
+    assert f"{X['town'][6]} (usual Oslo)" in str(columns)
+    assert columns.frame.loc["opened", "value"] == str(X["opened"][6].date())
+    assert "town" in columns._repr_html_()
+    ticks = plot_columns(columns, ax=Figure().subplots()).get_yticklabels()
+    assert f"town = {X['town'][6]}" in [tick.get_text() for tick in ticks]
+
+
+def test_a_class_of_a_mixed_frame_has_its_most_frequent_category(shops):
+    told = pf.PatchPosterior().fit(*shops).explain_class("left")
+    assert told.columns[told.order()[0]] == "town"
+    assert told.shown(0) == "Lund"
+
+
+def test_a_row_of_a_frame_may_be_a_series(shops, wine, model):
+    for X, fitted in ((wine[0], model), (shops[0], pf.PatchPosterior().fit(*shops))):
+        as_frame = fitted.explain(X.iloc[[1]])
+        np.testing.assert_array_equal(
+            fitted.explain(X.iloc[1]).contributions, as_frame.contributions
+        )
 
 
 def test_bars_run_from_a_typical_row_to_this_one(wine, model):

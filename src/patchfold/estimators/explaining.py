@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from ..posterior.columns import (
     name_columns,
 )
 from ..posterior.explanation import Explanation, explain_row
+from .encoding.effects import in_given_columns
 from .stored.posterior import FittedPosterior
 
 
@@ -32,8 +36,9 @@ class ExplainsRows:
         Parameters
         ----------
         x : array-like or sparse array, (n_features,) or (1, n_features)
-            One sample. A labelled training sample is left out of all patches, as it was
-            for its coordinates (the first of them, if several are identical).
+            One sample; of a data frame, ``frame.iloc[i]`` or ``frame.iloc[[i]]``. A
+            labelled training sample is left out of all patches, as it was for its
+            coordinates (the first of them, if several are identical).
 
         Returns
         -------
@@ -42,6 +47,10 @@ class ExplainsRows:
             Its `columns` share the scores out among the columns.
         """
         x = NUMPY.bring(x)
+        if np.ndim(x) == 1 and hasattr(x, "to_frame") and hasattr(x, "infer_objects"):
+            x = (
+                x.to_frame().T.infer_objects()
+            )  # a row of a pandas frame, with its names
         if np.ndim(x) != 2:
             x = x.reshape((1, -1)) if sp.issparse(x) else np.reshape(x, (1, -1))
         row = self._check_queries(x)
@@ -52,7 +61,9 @@ class ExplainsRows:
             )
         names = name_columns(self, row.shape[1])
         found = (self._fitted.labelled, self.classes_, self.score_names_, names)
-        return explain_row(self._fitted.model, row, self._own(row), *found)
+        told = explain_row(self._fitted.model, row, self._own(row), *found)
+        assert told.share_out is not None
+        return replace(told, share_out=partial(self._share_out, told.share_out))
 
     def explain_class(self, label: Any) -> ColumnEffects:
         """Say which columns move the rows of a class towards it, and how far.
@@ -77,9 +88,25 @@ class ExplainsRows:
         X = model.scores.rows[0][rows]
         names = name_columns(self, X.shape[1])
         own: list[int | None] = [int(row) for row in rows]
-        return explain_columns(
-            model, X, own, classes=self.classes_, names=names, of=code
+        return self._share_out(
+            partial(
+                explain_columns,
+                model,
+                X,
+                own,
+                classes=self.classes_,
+                names=names,
+                of=code,
+            )
         )
+
+    def _share_out(self, share_out: Callable[[], ColumnEffects]) -> ColumnEffects:
+        """Compute the effects of columns; of a frame of mixed columns, of its own."""
+        effects = share_out()
+        encoder = vars(self).get("encoder_")
+        if encoder is None:
+            return effects
+        return in_given_columns(effects, encoder._fitted.columns, encoder._names())
 
     def _own(self, row: np.ndarray) -> int | None:
         """Return which labelled row a row is, if any."""

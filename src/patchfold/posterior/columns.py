@@ -49,9 +49,10 @@ class ColumnEffects:
     columns : tuple of str
         Names of the columns.
     values : array (m,)
-        Their values in the row; the means, for a class. NaN where they are missing.
+        Their values in the row; the means, for a class. NaN where they are missing. Of
+        a frame with categories or dates these are text, of a class the most frequent.
     typical : array (m,)
-        Their medians in the training rows.
+        Their medians in the training rows; of categories the most frequent.
     classes : array (C,)
         Class labels.
     of : int
@@ -99,8 +100,12 @@ class ColumnEffects:
 
     def shown(self, column: int) -> str:
         """Return a column's value as text."""
-        value = self.values[column]
-        return "missing" if np.isnan(value) else f"{value:.4g}"
+        return _in_words(self.values[column])
+
+    def usual(self, column: int) -> str:
+        """Return what is typical of a column as text: a median, or what is frequent."""
+        value = self.typical[column]
+        return f"{'usual' if isinstance(value, str) else 'median'} {_in_words(value)}"
 
     def __repr__(self) -> str:
         return str(self)
@@ -123,7 +128,7 @@ class ColumnEffects:
         for f in order[:SHOWN]:
             lines.append(
                 f"  {self.effects[f, c]:+.2f}  {self.columns[f]:<{width}}  "
-                f"{self.shown(f)} (median {self.typical[f]:.4g})"
+                f"{self.shown(f)} ({self.usual(f)})"
             )
         if order.size > SHOWN:
             rest = self.effects[order[SHOWN:], c].sum()
@@ -131,6 +136,12 @@ class ColumnEffects:
         if self.left_out[c]:
             lines.append(f"  {self.left_out[c]:+.2f}  left out of its own class")
         return "\n".join(lines)
+
+
+def _in_words(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return "missing" if np.isnan(value) else f"{value:.4g}"
 
 
 def name_rest(count: int) -> str:
@@ -225,11 +236,7 @@ def _of_known(measure: Any, X: np.ndarray, none: float = 0.0) -> np.ndarray:
 
 def name_columns(estimator: Any, n_columns: int) -> tuple[str, ...]:
     """Return the names of an estimator's columns, or numbers from 1."""
-    encoder = getattr(estimator, "encoder_", None)
-    if encoder is not None:
-        names = [str(name) for name in encoder.get_feature_names_out()]
-    else:
-        names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
     if len(names) != n_columns:
         return tuple(f"column {k + 1}" for k in range(n_columns))
     return tuple(names)
