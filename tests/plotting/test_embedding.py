@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 import patchfold as pf
 from patchfold.metrics import sample_trustworthiness, trustworthiness
 from patchfold.plotting import (
+    MAX_CLASSES,
     interactive,
     plot_embedding,
     plot_graph,
@@ -100,6 +101,23 @@ class TestEmbedding:
         names = [text.get_text() for text in ax.get_legend().get_texts()]
         assert names == ["left", "right"]
 
+    def test_every_class_of_a_density_has_a_colour_of_its_own(self, ax, many):
+        """Pixels have no markers: the twelfth class may not look like the first."""
+        labels = np.arange(len(many)) % MAX_CLASSES
+        plot_embedding(many, labels, ax=ax)
+        marks = [tuple(part.get_facecolor()[0]) for part in ax.collections]
+        assert len(marks) == len(set(marks)) == MAX_CLASSES
+
+    def test_a_legend_stands_beside_what_matplotlib_cannot_avoid(self, iris, many):
+        figure = Figure()
+        solid = figure.add_subplot(121, projection="3d")
+        plot_embedding(iris[0], iris[1], components=(0, 1, 2), ax=solid)
+        dense = figure.add_subplot(122)
+        plot_embedding(many, many[:, 0] > 0, ax=dense)
+        figure.canvas.draw()
+        for ax in (solid, dense):
+            assert ax.get_legend().get_window_extent().x0 >= ax.bbox.x1
+
     def test_many_numbers_are_means_of_pixels(self, ax, many):
         plot_embedding(many, many[:, 0], ax=ax)
         pixels = ax.images[0].get_array()
@@ -162,6 +180,19 @@ class TestInteractive:
         (trace,) = figure.data
         assert trace.type == "scatter3d"
         np.testing.assert_array_equal(trace.marker.color, values)
+        sides = figure.layout.scene.aspectratio
+        spans = np.ptp(iris[0][:, :3], axis=0)
+        assert sides.y / sides.x == pytest.approx(spans[1] / spans[0])
+        assert max(sides.x, sides.y, sides.z) < 1.5  # or the ends are not seen
+
+    @pytest.mark.parametrize("components", [(0, 1), (0, 1, 2)])
+    def test_every_class_has_a_look_of_its_own(self, components):
+        points = np.random.default_rng(0).normal(size=(MAX_CLASSES, 3))
+        figure = interactive(
+            points, color=np.arange(MAX_CLASSES), components=components
+        )
+        looks = {(trace.marker.color, trace.marker.symbol) for trace in figure.data}
+        assert len(looks) == MAX_CLASSES
 
     def test_what_does_not_fit_is_refused(self, fitted, iris, monkeypatch):
         frame = pd.DataFrame(iris[0][:9])

@@ -206,20 +206,23 @@ def tidy(ax: Axes) -> None:
         spine.set(color="#D0D0D0", linewidth=0.8)
 
 
-def show_legend(ax: Axes, **settings: Any) -> None:
+def show_legend(ax: Axes, *, beside: bool = False, **settings: Any) -> None:
     """Add a legend; names of classes are words, also where they have dollar signs.
 
     Marks that are tiny in the picture are large enough here to see colour and shape.
-    Many names stand beside the panel, in columns that are as high as it is.
+    Many names stand beside the panel, in columns that are as high as it is; a few only
+    where matplotlib finds no free place within it (`beside`).
     """
     from matplotlib.collections import PathCollection
 
     n_names = len(ax.get_legend_handles_labels()[1])
+    if beside or n_names > MANY_NAMES:
+        settings |= {"loc": "upper left", "bbox_to_anchor": (1, 1)}
     if n_names > MANY_NAMES:
         height = ax.get_window_extent().height / ax.figure.dpi
         n_lines = max(MANY_NAMES, int(height / LINE_HEIGHT))
-        settings |= {"loc": "upper left", "bbox_to_anchor": (1, 1), "fontsize": "small"}
         settings |= {"ncols": -(-n_names // n_lines), "columnspacing": 0.8}
+        settings["fontsize"] = "small"
     legend = ax.legend(frameon=False, **settings)
     for text in legend.get_texts():
         text.set_parse_math(False)

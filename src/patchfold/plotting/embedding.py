@@ -18,7 +18,7 @@ from ._style import (
     show_legend,
     tidy,
 )
-from .density import draw_density
+from .density import draw_density, shade_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,8 +54,8 @@ def plot_embedding(
 
     Both axes have the same scale, so that distances on the page are distances in the
     embedding. They have no ticks, as the coordinates have no unit. With more than
-    20,000 samples the density is drawn, as pixels: hue is the class or the mean number,
-    and strength is the count on a logarithmic scale.
+    20,000 samples the density is drawn, as pixels: colour is the class or the mean
+    number, and strength is the count on a logarithmic scale.
 
     Parameters
     ----------
@@ -125,6 +125,7 @@ def plot_embedding(
         ax = new_solid_axes() if solid else new_axes(points)
     shown = ~_far(points) if zoom else np.ones(n, dtype=bool)
     if n > MANY and not solid:
+        groups = shade_classes(groups)
         drawn = draw_density(ax, points, groups, values, shown, ENDS)
     elif values is not None:
         drawn = _draw_numbers(ax, points, values, shown, _size(size, n))
@@ -141,7 +142,8 @@ def plot_embedding(
         if annotate:
             _write_names(ax, points, groups)
         elif legend:
-            show_legend(ax, handletextpad=0.2)
+            # Matplotlib does not see pixels, nor depth.
+            show_legend(ax, beside=solid or n > MANY, handletextpad=0.2)
     return ax
 
 

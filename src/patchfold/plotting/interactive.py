@@ -16,7 +16,38 @@ if TYPE_CHECKING:
 SHOWN = 15
 """Columns of a row that are shown under the pointer."""
 
-SYMBOLS = ("circle", "triangle-up", "square", "diamond", "triangle-down", "cross", "x")
+SYMBOLS = (
+    "circle",
+    "triangle-up",
+    "square",
+    "diamond",
+    "triangle-down",
+    "cross",
+    "x",
+    "star",
+)
+"""Shapes of classes; with the 11 colours, 88 classes look different."""
+
+SOLID_SYMBOLS = (
+    "circle",
+    "square",
+    "diamond",
+    "cross",
+    "x",
+    "circle-open",
+    "square-open",
+    "diamond-open",
+)
+"""Those that Plotly has in 3-D."""
+
+ROOM = 1.4
+"""Length of the longest side in 3-D, in Plotly's unit: all of it is seen."""
+
+THINNEST = 0.02
+"""Length of a side in 3-D at least, in that of the longest."""
+
+SOLID_SHARE = 0.45
+"""Size of a mark in 3-D, in that of one in the plane: Plotly draws them larger."""
 
 
 def interactive(
@@ -77,9 +108,10 @@ def interactive(
         ) from error
     words = _describe_rows(frame, n)
     figure = graph.Figure()
-    for rows, look in _looks(values, name, n):
+    solid = points.shape[1] == 3
+    for rows, look in _looks(values, name, n, solid):
         axes = dict(zip("xyz", points[rows].T, strict=False))
-        kind = graph.Scatter3d if len(axes) == 3 else graph.Scattergl
+        kind = graph.Scatter3d if solid else graph.Scattergl
         figure.add_trace(
             kind(
                 **axes,
@@ -91,7 +123,13 @@ def interactive(
             )
         )
     hidden = {"showticklabels": False, "zeroline": False, "title": ""}
-    if points.shape[1] == 2:
+    if solid:
+        axes = {f"{axis}axis": hidden for axis in "xyz"}
+        spans = np.ptp(points, axis=0)
+        shares = np.maximum(spans / (spans.max() or 1.0), THINNEST)
+        sides = dict(zip("xyz", ROOM * shares, strict=True))
+        figure.update_scenes(aspectmode="manual", aspectratio=sides, **axes)
+    else:
         figure.update_xaxes(**hidden).update_yaxes(**hidden, scaleanchor="x")
     return figure.update_layout(
         template="plotly_white",
@@ -113,9 +151,12 @@ def _read_color(color: Any, frame: Any) -> tuple[str, Any]:
     return color, np.asarray(frame[color])
 
 
-def _looks(values: Any, name: str, n: int) -> list[tuple[np.ndarray, dict[str, Any]]]:
+def _looks(
+    values: Any, name: str, n: int, solid: bool
+) -> list[tuple[np.ndarray, dict[str, Any]]]:
     """Return the rows of every trace, and how it looks."""
-    size = float(np.clip(10 * np.sqrt(180 / n), 3, 9))
+    size = float(np.clip(10 * np.sqrt(180 / n), 3, 9)) * (SOLID_SHARE if solid else 1)
+    symbols = SOLID_SYMBOLS if solid else SYMBOLS
     if values is not None and is_measurement(values):
         bar = {"title": _escape(name)}
         marker = {
@@ -127,7 +168,7 @@ def _looks(values: Any, name: str, n: int) -> list[tuple[np.ndarray, dict[str, A
         return [(np.arange(n), {"marker": marker, "name": ""})]
     looks = []
     for code, (rows, label, color, _) in enumerate(group_classes(values, None, n)):
-        symbol = SYMBOLS[code % len(SYMBOLS)] if n <= 20_000 else "circle"
+        symbol = symbols[code % len(symbols)] if n <= 20_000 else "circle"
         marker = {"color": color or COLORS[0], "symbol": symbol, "size": size}
         named = {"name": _escape(label or ""), "showlegend": label is not None}
         looks.append((rows, {"marker": {**marker, "opacity": 0.85}, **named}))
