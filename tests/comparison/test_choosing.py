@@ -29,6 +29,21 @@ class TestMethods:
         assert {"posterior", "cauchy-map", "lda", "pca", "tsne"} <= set(names(None))
         assert names(["defaults", "pca"]) == names(None)
 
+    @pytest.mark.parametrize(
+        ("wanted", "words"),
+        [
+            (
+                "elab",
+                r"one of isomap-kl.*Got 'elab' instead\. lda, defaults and dotted",
+            ),
+            (PCA, r"methods: PCA is a class, .*: write PCA\(\)\."),
+            ("sklearn.svm.SVC", "methods: sklearn.svm.SVC must be a scikit-learn tr"),
+        ],
+    )
+    def test_what_is_no_method_is_refused(self, wanted, words):
+        with pytest.raises(ValueError, match=words):
+            choose_methods([wanted], [])
+
     @pytest.mark.parametrize("installed", [True, False])
     def test_tsne_is_by_opentsne_where_that_is_installed(self, monkeypatch, installed):
         def find(name):

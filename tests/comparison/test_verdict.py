@@ -320,3 +320,5 @@ def test_a_picture_that_a_few_samples_stretch_says_so():
     assert find_hidden(places, None).endswith("the picture: a few others take the room")
     assert find_hidden(places, None, "it is sure").endswith("the picture: it is sure")
     assert find_hidden(rng.normal(size=(1000, 2)), None) == ""
+    line = find_hidden(rng.exponential(size=(1000, 1)), None, "it has seen the labels")
+    assert line.endswith("the picture: it has one coordinate only")

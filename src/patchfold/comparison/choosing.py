@@ -122,7 +122,13 @@ def _known(name: str) -> Method:
     if name.lower() == "lda":
         make = BASELINES["LDA"].make
         return Method("lda", "LDA", make, {}, "supervised, linear", supervised=True)
-    method = find_method(name)
+    try:
+        method = find_method(name)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} lda, defaults and dotted names of transformers, such as "
+            "sklearn.manifold.MDS, are methods here too."
+        ) from None
     if method.name == "umap":
         return replace(method, remark="its own defaults")
     if method.name != "tsne":
@@ -181,6 +187,11 @@ def _title(estimator: Any) -> str:
 
 
 def _check_transformer(estimator: Any, name: str) -> None:
+    if isinstance(estimator, type):
+        raise ValueError(
+            f"methods: {estimator.__name__} is a class, and must be a transformer: "
+            f"write {estimator.__name__}()."
+        )
     if not isinstance(estimator, BaseEstimator) or not (
         hasattr(estimator, "fit_transform") or hasattr(estimator, "transform")
     ):

@@ -68,6 +68,8 @@ def find_hidden(
                 what = "classes on the same spot"
             return f"puts {what}" + (f": {why}" if why else "")
     if len(points) >= ENOUGH and _is_crowded(place_samples(points)[0]):
+        if points.shape[1] == 1:  # such as LDA with two classes
+            why = "it has one coordinate only"
         why = why or "a few others take the room"
         return (
             f"puts {CROWDED[0]:.0%} of the samples on {CROWDED[1]:.0%} of the picture: "
