@@ -113,7 +113,7 @@ def jobs_of(workflow):
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS)
-def test_a_workflow_has_its_jobs_and_runs_what_is_there(workflow):
+def test_a_workflow_has_its_jobs_with_limits_and_runs_what_is_there(workflow):
     jobs = jobs_of(workflow)
     assert jobs.keys() == WORKFLOWS[workflow]
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
@@ -121,6 +121,8 @@ def test_a_workflow_has_its_jobs_and_runs_what_is_there(workflow):
         assert "needs" not in job or job["needs"] in jobs
         if "uses" in job:
             assert (ROOT / job["uses"]).is_file()
+        else:
+            assert job["timeout-minutes"] <= 120
         for step in job.get("steps", ()):
             assert ("uses" in step) != ("run" in step)
             words = step.get("run", "").split()
