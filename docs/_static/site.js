@@ -8,6 +8,8 @@ addEventListener("DOMContentLoaded", () => {
     if (head.textContent.trim() === "") head.outerHTML = "<td></td>";
   });
   all(".sphx-glr-thumbcontainer a").forEach((link) => link.setAttribute("aria-label", link.textContent));
+  // Sphinx gives references a role that is deprecated and that a list must not hold.
+  all(".citation-list > .citation").forEach((entry) => entry.setAttribute("role", "listitem"));
   const reach = () => all("article table.docutils, article pre, div.math, .wide").forEach((part) => {
     if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
     else part.removeAttribute("tabindex");
