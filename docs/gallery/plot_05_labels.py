@@ -17,11 +17,16 @@ import patchfold as pf
 
 X, y = load_wine(return_X_y=True)
 shuffled = np.random.default_rng(0).permutation(y)
-figure, grid = plt.subplots(2, 2, figsize=(8, 8), layout="constrained")
-for row, labels, said in zip(grid, (y, shuffled), ("true", "shuffled"), strict=True):
-    for ax, model in zip(row, (pf.klap(), pf.PatchPosterior()), strict=True):
-        name = "KLAP" if ax is row[0] else "PatchPosterior"
-        embedding = model.fit(scale(X), labels).embedding_
+figure, grid = plt.subplots(1, 4, figsize=(10.5, 3), layout="constrained")
+panels = iter(grid)
+for name, model in (("KLAP", pf.klap()), ("PatchPosterior", pf.PatchPosterior())):
+    for said, labels in (("true", y), ("shuffled", shuffled)):
+        model.fit(scale(X), labels)
         pf.plotting.plot_embedding(
-            embedding, labels, ax=ax, title=f"{name}, {said} labels", legend=False
+            model,
+            labels,
+            ax=next(panels),
+            title=f"{name}, {said}",
+            legend=False,
+            size=30,
         )
