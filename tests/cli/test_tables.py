@@ -415,6 +415,28 @@ class TestNewRows:
         done, _ = self.place(frame, model, tmp_path, "--missing", "no idea")
         assert done.exit_code == 0, done.output
 
+    def test_the_model_remembers_the_codes_that_auto_took_for_missing(self, tmp_path):
+        iris = load_iris(as_frame=True).data.iloc[::2].set_axis([*"abcd"], axis=1)
+        frame = iris.reset_index(drop=True).astype({"a": object})
+        frame["d"] += np.linspace(0, 0.07, 75)  # no two rows are the same
+        frame.loc[::30, "a"] = "<4.4"
+        frame.loc[::7, "b"] = -999
+        path, model, out = (tmp_path / name for name in ("t.csv", "m.skops", "e.csv"))
+        frame.to_csv(path, index=False)
+        done = run("embed", path, "--auto", f"--model={model}", f"--out={out}")
+        assert done.exit_code == 0, done.output
+        assert "b: -999 counted as missing" in done.output
+        before = pd.read_csv(out)
+        done, out = self.place(frame, model, tmp_path)
+        assert done.exit_code == 0, done.output
+        assert "14 missing cells were filled" in done.output
+        np.testing.assert_allclose(pd.read_csv(out), before, atol=1e-9)
+        frame = frame.astype({"c": object})
+        frame.loc[1, "c"] = "lost"
+        done, _ = self.place(frame, model, tmp_path, "--missing=lost")
+        assert done.exit_code == 0, done.output
+        assert "15 missing cells were filled" in done.output
+
     def test_only_the_words_that_are_no_truth_values_are_named(self, fitted, tmp_path):
         frame, model, _ = fitted
         frame = frame.astype({"ok": object})

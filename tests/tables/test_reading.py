@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
@@ -22,8 +23,12 @@ from patchfold.tables import (
     write_table,
 )
 from patchfold.tables.columns import choose_from
+from patchfold.tables.dates import as_days
+from patchfold.tables.description import describe
 from patchfold.tables.encoding import describe_columns, summarize_columns
 from patchfold.tables.interpretation import Customs, interpret
+from patchfold.tables.judging import judge_columns
+from patchfold.tables.reading import ReadOptions
 
 
 @pytest.fixture
@@ -310,7 +315,7 @@ class TestColumns:
 
     @pytest.mark.parametrize(
         ("code", "other", "counted"),
-        [(-999, 0, True), (-99.0, 5, True), (-999, -1, False), (-9, 5, False)],
+        [(-999, 0, True), (-99.0, 5, True), (-99, -60, False), (-9, 5, False)],
     )
     def test_codes_for_missing_cells_are_doubted(self, code, other, counted):
         table = pd.DataFrame(
@@ -325,7 +330,98 @@ class TestColumns:
         assert choose_columns(table, keep=["x"]).impute is None
         columns = choose_columns(table, auto=True)
         assert columns.features["x"].isna().sum() == 10
-        assert columns.decided[0] == f"x: {code:g} counted as missing"
+        assert (
+            columns.decided[0] == f"x: {code:g} counted as missing, as in every column"
+        )
+
+    @pytest.mark.parametrize(
+        ("cells", "code"),
+        [
+            ([1, 2, 3, 4, 99], "99"),
+            ([-3.5, 0, 2.25, 4, -99], "-99"),
+            ([0, 20.5, 99.5, 110, 999.9], "999.9"),
+            ([1990, 2001, 2003, 2020, 9999], "9999"),
+            ([0, 30, 35, 40, 99], None),
+            ([1, 2, 3, 4, 9], None),
+            ([1, 2, 3, 4, 98], None),
+            ([99, 0, 0, 0, 0], None),
+        ],
+    )
+    def test_codes_that_stand_apart_are_doubted(self, cells, code):
+        (found,) = judge_columns(pd.DataFrame({"x": cells * 4}))
+        assert (found.doubt and (found.doubt.option, found.doubt.value)) == (
+            code and ("missing", code)
+        )
+
+    def test_a_number_of_nines_alone_is_no_code(self):
+        table = pd.DataFrame({"x": [*range(1, 5)] * 5 + [99]})
+        assert [found.doubt for found in judge_columns(table)] == [None]
+
+    @pytest.mark.skipif(pd.__version__ < "3", reason="local dates end in 2262")
+    @pytest.mark.parametrize(
+        ("code", "told"),
+        [
+            ("9999-12-31", "9999-12-31"),
+            ("1900-01-01", "1900-01-01"),
+            ("9999-12-31 23:59:59", "9999-12-31T23:59:59"),
+        ],
+    )
+    def test_dates_that_stand_apart_are_doubted(self, code, told, tmp_path):
+        days = [code if i % 5 == 0 else f"2020-03-{1 + i % 28:02}" for i in range(40)]
+        table = pd.DataFrame({"size": [1.5, 2.5] * 20, "until": days})
+        table["open"] = table["until"].str.replace(
+            r"(\d+)-(\d+)-(\d+)", r"\3.\2.\1", regex=True
+        )
+        table.to_csv(tmp_path / "t.csv", index=False)
+        read = read_source(tmp_path / "t.csv")
+        with pytest.raises(
+            UndecidedColumnsError, match="far from 2020-03-01 to 2020"
+        ) as e:
+            choose_from(read)
+        assert e.value.decisions == {"missing": [told, told], "impute": "median"}
+        again = read_source(tmp_path / "t.csv", ReadOptions(missing=(told,)))
+        columns = choose_from(again, impute="median")
+        assert columns.dates == ("until", "open")
+        assert columns.features.isna().sum().tolist() == [0, 8, 8]
+        assert "missing where it says 9999" in again.notes["until"] or "1900" in code
+        kept = choose_from(read, keep=["until", "open"])
+        assert kept.features.isna().sum().sum() == 0
+
+    def test_dates_far_away_are_days(self):
+        dates = pd.Series(["0001-01-01", "1582-10-15", "9999-12-31"]).astype("M8[us]")
+        assert as_days(dates).tolist() == [-719162, -141427, 2932896]
+
+    def test_long_numbers_that_are_the_same_float_name_samples(self, tmp_path):
+        names = 10**18 + np.random.default_rng(0).permutation(40)
+        table = pd.DataFrame({"size": [1.5, 2.5] * 20, "post": names})
+        table.to_csv(tmp_path / "t.csv", index=False)
+        for found in table, pa.Table.from_pandas(table), tmp_path / "t.csv":
+            assert describe(found)["decision"].tolist() == ["", "id='post'"]
+
+    def test_long_numbers_with_repeats_are_left_out(self, tmp_path):
+        names = 10**18 + np.arange(40) // 2
+        pd.DataFrame({"size": [1.5, 2.5] * 20, "post": names}).to_csv(
+            tmp_path / "t.csv", index=False
+        )
+        found = describe(tmp_path / "t.csv").loc["post"]
+        assert found["decision"] == "drop=['post']"
+        assert "too many digits to stay different" in found["problem"]
+
+    @pytest.mark.parametrize("dtype", ["Int64", "UInt32", "int64[pyarrow]"])
+    def test_numbers_with_a_mask_are_judged_as_plain_ones(self, dtype):
+        table = pd.DataFrame(
+            {
+                "size": [1.5, 2.5] * 20,
+                "count": range(40),
+                "key": np.random.default_rng(0).permutation(40) * 3,
+                "score": [1, 2, 3, 999] * 10,
+                "few": [1, 2, 3, None] * 10,
+            }
+        )
+        changed = table.astype(dict.fromkeys(["count", "key", "score", "few"], dtype))
+        found, plain = describe(changed), describe(table)
+        assert found.drop(columns="note").equals(plain.drop(columns="note"))
+        assert (found["decision"] != "").sum() == 4
 
     def test_infinite_cells_count_as_missing_if_asked(self):
         table = pd.DataFrame({"size": [1.0, 3.0] * 20, "x": [np.inf, *range(39)]})

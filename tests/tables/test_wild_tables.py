@@ -362,6 +362,14 @@ def test_numbers_that_stand_for_missing_cells_are_told():
     assert source.frame["b"].tolist() == [-999, 7, 8]
 
 
+def test_codes_are_found_however_they_are_written(tmp_path):
+    cells = ["€ 3,50", "€ -999,00", "€ 7,25", "unsold"]
+    path = write(tmp_path, "\n".join(["a;b", *(f"{c};1" for c in cells)]))
+    source = read_source(path, ReadOptions(missing=("-999", "unsold")))
+    np.testing.assert_array_equal(source.frame["a"], [3.5, np.nan, 7.25, np.nan])
+    assert source.notes["a"].endswith("missing where it says unsold, -999")
+
+
 def test_classes_and_names_of_samples_keep_their_words(tmp_path):
     path = write(tmp_path, "id,a,sick\n007,1,yes\n012,2,no\n013,3,yes\n")
     frame = read_source(path, plain=("id", "sick")).frame

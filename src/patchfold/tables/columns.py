@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .decisions import (
+    READING,
     MissingValuesError,
     UndecidedColumnsError,
     decide,
@@ -59,6 +60,8 @@ class Columns:
         Whether missing cells are filled in.
     decided : list of str
         What was decided about columns because it was asked for (`auto`).
+    reading : mapping
+        The part of it that says how the table is read: `missing`, `dates`, `decimal`.
     """
 
     features: pd.DataFrame
@@ -72,6 +75,7 @@ class Columns:
     decided: Sequence[str] = ()
     dates: tuple[str, ...] = ()
     ordered: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     def take(self, rows: np.ndarray) -> Columns:
         """Return the same columns with some of the rows."""
@@ -148,13 +152,15 @@ def choose_columns(
     findings = judge(frame, skipped={*drop, target, id})
     undecided = [finding for finding in findings if finding.doubt is not None]
     left_out = dict.fromkeys(drop, "as asked")
-    decided = []
+    decided: list[str] = []
+    decisions: dict[str, Any] = {}
     if auto and undecided:
         decisions, decided = decide(undecided), tell_decisions(undecided)
         reasons = {f.column: f.doubt.reason for f in undecided if f.doubt}
         left_out |= {name: reasons[name] for name in decisions.get("drop", ())}
         id = decisions.get("id", id)
-        frame = _with_missing(frame, undecided, decisions.get("missing", ()))
+        others = [name for name in frame if name not in {*left_out, target, id}]
+        frame = _with_missing(frame, others, decisions.get("missing", ()))
         findings = judge(frame, skipped={*left_out, target, id})
     used = [f for f in findings if f.kind not in UNUSED]
     gaps = {f.column: f.missing for f in used if f.missing and f.column not in left_out}
@@ -182,6 +188,7 @@ def choose_columns(
         decided=decided,
         dates=tuple(dates),
         ordered=tuple(n for n in words if getattr(frame[n].dtype, "ordered", False)),
+        reading={key: decisions[key] for key in READING if key in decisions},
     )
 
 
@@ -213,17 +220,13 @@ def choose_from(source: Source, **told: Any) -> Columns:
 
 
 def _with_missing(
-    frame: pd.DataFrame, findings: list[Finding], words: Collection[str]
+    frame: pd.DataFrame, names: list[str], words: Collection[str]
 ) -> pd.DataFrame:
     """Read columns again in which some words are missing cells."""
-    names = [f.column for f in findings if f.doubt and f.doubt.option == "missing"]
-    if not names:
+    if not words:
         return frame
     read = interpret(frame[names], Customs(missing=tuple(words))).frame
-    frame = frame.copy(deep=False)
-    for name in names:
-        frame[name] = read[name]
-    return frame
+    return frame.assign(**{name: read[name] for name in names})
 
 
 def _features(

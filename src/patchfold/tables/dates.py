@@ -233,7 +233,8 @@ def _assemble(parts: pd.DataFrame, order: str) -> pd.Series:
     dates = pd.to_datetime(pd.DataFrame(numbers), errors="coerce")
     hours = _hours(parts)
     hours = hours.where(hours < 24).where(parts["hour"].notna(), 0)
-    return (dates + pd.to_timedelta(hours, unit="h")).dt.round("us")
+    times = pd.to_timedelta(hours, unit="h").dt.round("us").dt.as_unit("us")
+    return dates.dt.as_unit("us") + times
 
 
 def _hours(parts: pd.DataFrame) -> pd.Series:
@@ -292,5 +293,7 @@ def as_days(column: pd.Series) -> np.ndarray:
 
     if column.dtype.kind == "M":
         stamps = pd.to_datetime(column, utc=True).dt.tz_localize(None)
-        column = stamps - pd.Timestamp(0)
-    return (column / pd.Timedelta(days=1)).to_numpy(dtype=np.float64)
+        column = stamps - pd.Timestamp(0).as_unit(stamps.dt.unit)
+    # In its own unit: nanoseconds would not reach the year 9999.
+    day = pd.Timedelta(days=1).as_unit(column.dt.unit)
+    return (column / day).to_numpy(dtype=np.float64)

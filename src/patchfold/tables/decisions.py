@@ -8,6 +8,9 @@ from typing import Any
 from .judging import Finding
 from .naming import join_names, listed, split_names, typed
 
+READING = ("decimal", "dates", "missing")
+"""Options that say how a table is read."""
+
 OTHERWISE = {
     "drop": "leave it out (--drop {0}), or use it as it is (--keep {0})",
     "firm": "leave it out (--drop {0})",
@@ -17,8 +20,9 @@ OTHERWISE = {
     "as it is (--keep {0})",
     "dates": "say which (--dates dmy or --dates mdy)",
     "decimal": "say which (--decimal , or --decimal .)",
-    "missing": "count that as missing and fill it in (--missing {1} --impute median), "
-    "leave the column out (--drop {0}), or use it as it is (--keep {0})",
+    "missing": "count that as missing in every column and fill it in (--missing {1} "
+    "--impute median), leave the column out (--drop {0}), or use it as it is "
+    "(--keep {0})",
 }
 """What can be done about a doubt: {0} is the column as a list, {1} the value, {2} the
 column."""
@@ -28,7 +32,7 @@ DONE = {
     "id": "{0} names the samples: it {1}",
     "dates": "dates read as {2}: {0} {1}",
     "decimal": "{0} read with the decimal mark {2!r}: it {1}",
-    "missing": "{0}: {2} counted as missing",
+    "missing": "{0}: {2} counted as missing, as in every column",
 }
 """What was done about one: {0} is the column, {1} the reason, {2} the value."""
 
@@ -93,7 +97,7 @@ class UndecidedColumnsError(ValueError):
     def arguments(self) -> str:
         """Return the decisions as arguments of `patchfold.compare`."""
         told = {name: repr(value) for name, value in self.decisions.items()}
-        names = [name for name in ("decimal", "dates", "missing") if name in told]
+        names = [name for name in READING if name in told]
         if names:
             known = ", ".join(f"{name}={told.pop(name)}" for name in names)
             told["reading"] = f"patchfold.tables.ReadOptions({known})"

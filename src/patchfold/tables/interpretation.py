@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +13,8 @@ from . import dates as calendar
 from . import numerals
 from .delimited import ABSENT
 from .doubts import MIXED, Doubt, doubt_alike, doubt_mixed, spread
+from .flags import find_flags
+from .gaps import mask_absent
 from .naming import listed
 
 if TYPE_CHECKING:
@@ -23,19 +26,12 @@ AMONG_NUMBERS = {
 }
 """Words for a missing cell among numbers and dates; elsewhere they may be levels."""
 
-TRUE_FALSE = (
-    *(("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off")),
-    *(("ja", "nein"), ("wahr", "falsch"), ("oui", "non"), ("vrai", "faux")),
-    *(("sí", "no"), ("si", "no"), ("sì", "no"), ("sim", "não"), ("ja", "nee")),
-    *(("ja", "nej"), ("tak", "nie"), ("ano", "ne"), ("да", "нет"), ("evet", "hayır")),
-)
-"""Words of truth values, in lower case."""
-
-SPELLINGS = 10
-"""Ways to write two truth values: in capital letters, for example."""
-
 CODE_WIDTH = 3
 """Digits from which on zeros in front make a code of a number."""
+
+
+_LONG = re.compile(r"[-+]?\d{12,}")
+"""Whole numbers, some of which may have more digits than a float."""
 
 
 @dataclass(frozen=True)
@@ -137,12 +133,12 @@ def interpret(
     notes: dict[str, str] = {}
     doubts: dict[str, Doubt] = {}
     changed: dict[Any, Any] = {}
-    absent = _as_floats(customs.missing)
     for name, kind in frame.dtypes.items():
         if isinstance(kind, np.dtype) and kind.kind in "biuf":
-            if name in plain or not (absent or calendar.NAME.search(str(name))):
+            unusual = customs.missing or calendar.NAME.search(str(name))
+            if name in plain or not unusual:
                 continue
-            done = _read_numbers(frame[name], name, absent)
+            done = _read_numbers(frame[name], customs, name)
         elif name in encoded or not isinstance(kind, _categorical()):
             done = _read_column(frame[name], customs, name, name in plain)
         else:
@@ -181,29 +177,18 @@ def _follow_others(
             doubts[name] = replace(doubts[name], value=orders[0])
 
 
-def _as_floats(words: Collection[str]) -> list[float]:
-    """Return the words that are numbers."""
-    found = []
-    for word in words:
-        try:
-            found.append(float(word))
-        except ValueError:
-            continue
-    return found
-
-
-def _read_numbers(column: pd.Series, name: Any, absent: list[float]) -> _Read | None:
+def _read_numbers(column: pd.Series, customs: Customs, name: Any) -> _Read | None:
     """Read plain numbers: some may stand for missing cells, or be dates."""
-    gone = column.isin(absent) if absent and column.dtype.kind != "b" else None
-    note = ""
-    if gone is not None and gone.any():
-        said = listed([f"{value:g}" for value in column[gone].unique()])
-        column, note = column.mask(gone), f"missing where it says {said}"
+    column, gone = mask_absent(column, customs.missing)
     if calendar.NAME.search(str(name)):
         dates = calendar.read_compact(column)
         if dates is not None:
             return _Read(dates, "dates: year, month, day")
-    return _Read(column, note) if note else None
+    return _Read(column, _missing(gone)) if gone else None
+
+
+def _missing(words: str) -> str:
+    return f"missing where it says {words}"
 
 
 def _categorical() -> type:
@@ -222,9 +207,9 @@ def _read_column(
     if kind == "m":
         return _Read(calendar.as_days(column), "times of day or durations, in days")
     if kind == "M":
-        if getattr(column.dtype, "tz", None) is None:
-            return None
-        return _Read(column.dt.tz_convert("UTC").dt.tz_localize(None), "times in UTC")
+        return _read_stamps(column, customs)
+    if kind in "iuf" and not isinstance(column.dtype, np.dtype):
+        return _read_nullable(column, customs, name)
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes, levels = column.cat.codes.to_numpy(), column.cat.categories
     elif kind == "O" or isinstance(column.dtype, pd.StringDtype):
@@ -248,6 +233,29 @@ def _read_column(
     if values.dtype == "boolean" and not values.isna().any():
         values = values.astype(bool)
     return _Read(values.set_axis(column.index), read.note, read.doubt)
+
+
+def _read_stamps(column: pd.Series, customs: Customs) -> _Read | None:
+    """Read timestamps: some may stand for missing cells, or have a zone."""
+    notes = []
+    if getattr(column.dtype, "tz", None) is not None:
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        notes = ["times in UTC"]
+    column, gone = mask_absent(column, customs.missing)
+    notes += [_missing(gone)] if gone else []
+    return _Read(column, "; ".join(notes)) if notes else None
+
+
+def _read_nullable(column: pd.Series, customs: Customs, name: str) -> _Read:
+    """Read numbers that pandas or Arrow holds with a mask, as plain ones."""
+    import pandas as pd
+
+    if column.isna().any():
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        values = column.to_numpy()
+    plain = pd.Series(values, index=column.index)
+    return _read_numbers(plain, customs, name) or _Read(plain)
 
 
 def _read_objects(column: pd.Series) -> _Read | None:
@@ -285,11 +293,10 @@ def _read_texts(
     if there.empty:
         return _Read(np.full(len(texts), np.nan))
     words = texts.astype(object).where(~absent, None)
-    coded = there[there.str.startswith("0")]
-    if coded.str.fullmatch(rf"0\d{{{CODE_WIDTH - 1},}}").any():
-        reason = f"has codes with zeros in front ({listed(there[:2].tolist())})"
-        return _Read(words, doubt=Doubt(reason, "drop", name, names=True))
-    flags = _flags(there)
+    names = _doubt_names(there, name)
+    if names is not None:
+        return _Read(words, doubt=names)
+    flags = find_flags(there)
     if flags is not None:
         values = flags.astype("boolean").reindex(texts.index)
         return _Read(values, f"truth values: {' and '.join(sorted(set(there)))}")
@@ -309,11 +316,29 @@ def _read_texts(
                 strange = strange or unusual.tolist()
                 continue
             return _Read(words, doubt=doubt)
+        values, masked = mask_absent(trial.values, customs.missing)
+        gone = [*texts[texts.isin(customs.missing)], *left, *filter(None, [masked])]
         note = trial.note
-        if len(left):
-            note += f"; missing where it says {listed(left.tolist())}"
-        return _Read(trial.values.reindex(texts.index), note, trial.doubt)
+        if gone:
+            note += f"; {_missing(listed(gone))}"
+        return _Read(values.reindex(texts.index), note, trial.doubt)
     return _Read(words, doubt=doubt_alike(there, name, strange))
+
+
+def _doubt_names(texts: pd.Series, name: str) -> Doubt | None:
+    """Doubt texts that would lose zeros, or become equal, as numbers."""
+    import pandas as pd
+
+    coded, said = texts[texts.str.startswith("0")], listed(texts[:2].tolist())
+    if coded.str.fullmatch(rf"0\d{{{CODE_WIDTH - 1},}}").any():
+        reason = f"has codes with zeros in front ({said})"
+    elif not _LONG.fullmatch(texts.iloc[0]) or not texts.str.fullmatch(_LONG).all():
+        return None
+    elif pd.to_numeric(texts).astype(np.float64).duplicated().any():
+        reason = f"has numbers with too many digits to stay different ({said})"
+    else:
+        return None
+    return Doubt(reason, "drop", name, names=True)
 
 
 def _is_other(trial: _Trial | None, texts: pd.Series) -> bool:
@@ -327,35 +352,6 @@ def _unusual(texts: pd.Series, trial: _Trial) -> pd.Series:
 
     left = texts[pd.isna(trial.values)]
     return left[~left.str.lower().isin(AMONG_NUMBERS)]
-
-
-def _flags(texts: pd.Series) -> pd.Series | None:
-    """Return words of truth values as such; None if there are others, or one alone."""
-    if len(texts) > SPELLINGS:
-        return None
-    lower = texts.str.lower()
-    found = set(lower)
-    for yes, no in TRUE_FALSE:
-        if found == {yes, no}:
-            return lower == yes
-    return None
-
-
-def as_flags(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Return a table in which words of truth values are such, even one of them alone.
-
-    Other columns of words stay as they are.
-    """
-    yes, no = (set(words) for words in zip(*TRUE_FALSE, strict=True))
-    changed = {}
-    for name, kind in frame[names].dtypes.items():
-        if isinstance(kind, np.dtype) and kind.kind in "biufM":
-            continue
-        lower = frame[name].astype(object).dropna().astype(str).str.lower()
-        if len(lower) and set(lower) <= yes | no and kind.kind != "b":
-            values = lower.isin(yes).astype(float)
-            changed[name] = values.reindex(frame.index)
-    return frame.assign(**changed) if changed else frame
 
 
 def _as_numbers(texts: pd.Series, customs: Customs, name: str) -> _Trial | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .dialect import UNNAMED
 from .doubts import Doubt
+from .gaps import doubt_code, doubt_date, is_code
 from .naming import listed
 from .numbers import as_block, as_number, find_fault, is_number, is_plain
 
@@ -33,11 +34,11 @@ MAX_CLASSES = 56
 FEW_NUMBERS = 10
 """A target of fractions with more distinct values than this is a measurement."""
 
-GAP_CODES = (-99.0, -999.0, -9999.0, -99999.0)
-"""Stand for missing cells in surveys and measurements, where all else is positive."""
-
 LONG_NUMBER = 1e15
 """Whole numbers from here on that differ in each row name something: cards, posts."""
+
+EXACT = 2**53
+"""From here on, different whole numbers may be the same float."""
 
 _ID = re.compile(
     r"(?i:(^|[\W_])(id|ids|uuid|guid|key|nr|no|number|num|index|idx|row|rowid|serial)$)"
@@ -166,16 +167,21 @@ def _judge_numbers(
     flags = [kind.kind == "b" for kind in frame[names].dtypes]
     for place, name in enumerate(names):
         doubt, kind = None, "truth value" if flags[place] else "number"
+        values = block.values[:, place]
+        least, greatest = float(block.least[place]), float(block.greatest[place])
+        long = greatest >= EXACT
         if empty[place] or constant[place]:
             kind = "empty" if empty[place] else "constant"
-        elif faults[place]:
-            doubt = _doubt_fault(block.values[:, place], name)
-        elif name not in keep and block.least[place] in GAP_CODES:
-            doubt = _doubt_code(block.values[:, place])
-        elif name not in keep and (
-            ordered[place] or block.least[place] >= LONG_NUMBER or _ID.search(name)
-        ):
-            doubt = _identifies(block.values[:, place], name, bool(ordered[place]))
+        if faults[place]:
+            doubt = _doubt_fault(values, name)
+        elif name not in keep and (kind == "number" or long):
+            if is_code(least) or is_code(greatest):
+                doubt = doubt_code(values)
+            if doubt is None and (
+                ordered[place] or least >= LONG_NUMBER or _ID.search(name)
+            ):
+                exact = frame[name].to_numpy() if long else values
+                doubt = _identifies(exact, name, bool(ordered[place]))
         yield name, Finding(name, kind, int(missing[place]), -1, doubt)
 
 
@@ -185,16 +191,6 @@ def _doubt_fault(values: np.ndarray, name: str) -> Doubt | None:
     if fault and np.isinf(values).any():
         return Doubt(fault, "missing", "inf,-inf", firm=True)
     return Doubt(fault, "drop", name, firm=True) if fault else None
-
-
-def _doubt_code(values: np.ndarray) -> Doubt | None:
-    """Doubt the least number, one of `GAP_CODES`, if no other is negative."""
-    code = np.fmin.reduce(values)
-    count = int((values == code).sum())
-    if int((values < 0).sum()) > count:
-        return None
-    reason = f"has {code:g} in {count:,} of {len(values):,} rows, alone below 0"
-    return Doubt(reason, "missing", f"{code:g}")
 
 
 def _identifies(values: np.ndarray, name: str, ordered: bool) -> Doubt | None:
@@ -215,15 +211,20 @@ def _identifies(values: np.ndarray, name: str, ordered: bool) -> Doubt | None:
 
 def _judge_other(column: pd.Series, name: str, keep: bool) -> Finding:
     """Judge numbers that are no plain array, truth values and dates."""
+    from pandas.api.types import is_bool_dtype
+
     values = _floats(column, name)
     missing = int(np.isnan(values).sum())
     kind = "date" if column.dtype.kind == "M" else "number"
-    kind = "truth value" if str(column.dtype) == "boolean" else kind
+    kind = "truth value" if is_bool_dtype(column.dtype) else kind
     least, greatest = np.fmin.reduce(values), np.fmax.reduce(values)
     if missing == len(values) or least == greatest:
         kind = "empty" if missing == len(values) else "constant"
         return Finding(name, kind, missing, -1)
-    return Finding(name, kind, missing, -1, _doubt_fault(values, name))
+    doubt = _doubt_fault(values, name)
+    if kind == "date" and not keep:
+        doubt = doubt or doubt_date(values)
+    return Finding(name, kind, missing, -1, doubt)
 
 
 def _floats(column: pd.Series, name: str) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..estimators.table_encoder import TableEncoder
 from .columns import as_category
-from .interpretation import TRUE_FALSE, as_flags
+from .flags import TRUE_FALSE, as_flags
 from .naming import join_names, listed, typed
 from .newcomers import Memory, News, count_beyond
 from .numbers import as_numbers, is_number

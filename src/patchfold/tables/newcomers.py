@@ -76,7 +76,7 @@ class Memory:
             options,
             decimal=options.decimal or self.decimal,
             dates=options.dates or self.order,
-            missing=options.missing or self.missing,
+            missing=tuple(dict.fromkeys([*self.missing, *options.missing])),
         )
 
 
@@ -84,6 +84,7 @@ def remember(
     columns: Columns, read: Source, options: ReadOptions, classes: Sequence[str] = ()
 ) -> Memory:
     """Return what a pipeline must know of its table to take other ones."""
+    decided = columns.reading
     features = columns.features
     values = as_numbers(features, list(columns.numbers)).to_numpy()
     ranges = np.empty((values.shape[1], 3))
@@ -104,8 +105,8 @@ def remember(
         numbers=tuple(map(tuple, ranges.tolist())),
         words=tuple(str(features[name].mode()[0]) for name in columns.categories),
         order=options.dates or (orders.pop() if len(orders) == 1 else None),
-        decimal=options.decimal,
-        missing=options.missing,
+        decimal=options.decimal or decided.get("decimal"),
+        missing=tuple(dict.fromkeys([*options.missing, *decided.get("missing", ())])),
         classes=tuple(classes),
     )
 

@@ -1,0 +1,117 @@
+"""Numbers and dates that stand for missing cells: doubted, or counted as such."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .doubts import Doubt
+from .naming import join_names, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEAST_CODE = 99
+"""Numbers of nines from here on may be codes: 99, -999, 999.9. A 9 may be anything."""
+
+APART = 2.0
+"""A code stands apart if it is this many times as far from all else as that is wide."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?")
+_YEAR_ENDS = ("-01-01", "-12-31")
+"""Dates that may be codes: 9999-12-31, 1900-01-01."""
+
+
+def is_code(value: float) -> bool:
+    """Say whether a number has nines only, as codes for missing cells have."""
+    return abs(value) >= LEAST_CODE and not {*f"{abs(value):.15g}"} - {"9", "."}
+
+
+def doubt_code(values: np.ndarray) -> Doubt | None:
+    """Doubt the least or greatest number, if it looks like a code and stands apart."""
+    return _doubt(values, is_code, lambda value: f"{value:.15g}")
+
+
+def doubt_date(days: np.ndarray) -> Doubt | None:
+    """Doubt the first or last date, in days since 1970, in the same way."""
+    return _doubt(days, _is_year_end, _as_date)
+
+
+def _is_year_end(day: float) -> bool:
+    whole = abs(day * 86_400 - round(day * 86_400)) < 1e-3
+    return whole and _as_date(day)[4:10] in _YEAR_ENDS
+
+
+def _as_date(day: float) -> str:
+    moment = np.datetime64(round(day * 86_400), "s")
+    date = moment.astype("M8[D]")
+    return str(date if date == moment else moment)
+
+
+def _doubt(
+    values: np.ndarray, may_be: Callable[[float], bool], tell: Callable[[float], str]
+) -> Doubt | None:
+    ends = {float(np.fmin.reduce(values)), float(np.fmax.reduce(values))}
+    codes = sorted(filter(may_be, ends))
+    rest = values[~np.isnan(values) & ~np.isin(values, codes)]
+    if not codes or not len(rest):
+        return None
+    least, greatest = float(rest.min()), float(rest.max())
+    counts = {code: int((values == code).sum()) for code in codes}
+    alone = [code for code in codes if code < 0 <= least and may_be is is_code]
+    found = alone or [
+        code
+        for code, count in counts.items()
+        if count > 1
+        and max(least - code, code - greatest) > APART * (greatest - least) > 0
+    ]
+    if not found:
+        return None
+    said = listed([f"{tell(code)} in {counts[code]:,}" for code in found])
+    where = "alone below 0" if alone else f"far from {tell(least)} to {tell(greatest)}"
+    reason = f"has {said} of {len(values):,} rows, {where}"
+    return Doubt(reason, "missing", join_names(map(tell, found)))
+
+
+def mask_absent(column: pd.Series, words: Sequence[str]) -> tuple[pd.Series, str]:
+    """Return numbers or dates without those that stand for missing cells, and which.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        Numbers or dates; truth values stay as they are.
+    words : sequence of str
+        Words for a missing cell: some may be numbers, or dates of ISO 8601.
+    """
+    values, kind = column.to_numpy(), column.dtype.kind
+    if kind == "M":  # by NumPy: not every pandas has dates of the year 9999
+        values = values.astype("M8[us]")
+        dates = filter(_DATE.fullmatch, words)
+        found = _parsed(dates, lambda word: np.datetime64(word, "us"))
+    else:
+        found = _parsed(words if kind in "iuf" else (), float)
+    gone = np.isin(values, np.array(found, dtype=None if found else float))
+    if not gone.any():
+        return column, ""
+    said = [_as_word(value) for value in np.unique(values[gone])]
+    return column.mask(gone), listed(said)
+
+
+def _as_word(value: Any) -> str:
+    if isinstance(value, np.datetime64):
+        return _as_date(value.astype(np.int64) / 86_400e6)
+    return f"{value:.15g}"
+
+
+def _parsed(words: Iterable[str], parse: Callable[[str], Any]) -> list[Any]:
+    """Return the words that can be parsed."""
+    found = []
+    for word in words:
+        try:
+            found.append(parse(word))
+        except ValueError:
+            continue
+    return found
