@@ -101,6 +101,15 @@ def test_a_file_may_come_by_the_standard_input(name, monkeypatch):
     assert differs(source.frame, table.columns) == ""
 
 
+def test_rows_above_the_header_of_a_sheet_are_named():
+    pytest.importorskip("python_calamine")
+    assert read_source(WILD["title.xlsx"].path).remarks == [
+        "title.xlsx: a row above the header was skipped: 'Sales of 2020'.",
+        "title.xlsx: a row above the header was skipped: 'as of 2020-12-31 00:00:00'.",
+    ]
+    assert read_source(WILD["plain.xlsx"].path).remarks == []
+
+
 def test_text_may_be_packed_by_gzip(tmp_path):
     for ending in ".csv.gz", ".tsv.gz", ".txt.gz":
         path = tmp_path / f"t{ending}"
