@@ -165,7 +165,10 @@ class TestVerdict:
         verdict = replace(
             comparison, results=results, labels=None, class_names=[]
         ).verdict
-        assert "It is ahead of Next (by less than 0.001)" in verdict.sentences[1]
+        assert (
+            "It is ahead of Next (by less than 0.001, too little to see)"
+            in verdict.sentences[1]
+        )
 
     def test_no_method_below_a_surely_worse_one_is_marked(self, comparison):
         uneven = result("uneven", (0.2, 0.95, 0.3, 0.9, 0.6))

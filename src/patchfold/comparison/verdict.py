@@ -21,6 +21,9 @@ SHOWN = 4
 GAP = 0.02
 """A difference of two scores that is worth a word."""
 
+UNSEEN = 5e-4
+"""A smaller one rounds to nothing, however sure it is."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -143,7 +146,8 @@ def _say_sure(
         nearest = behind[0]
         others = len(behind) - 1
         more = f" and {others} more" if others else ""
-        gap = _gap(findings, tied[0].primary - nearest.primary)
+        lead = tied[0].primary - nearest.primary
+        gap = _gap(findings, lead) + (", too little to see" if lead < UNSEEN else "")
         who = "It" if len(tied) == 1 else tied[0].title
         said = f"{who} is ahead of {nearest.title} (by {gap}){more} ({how}, 5%)."
     else:
@@ -312,7 +316,7 @@ def _error(result: Result, task: str) -> str:
         return ""
     if task == "classes":
         return f" (± {100 * error:.1f} points)"
-    return f" (± {error:.3f})" if error >= 5e-4 else " (± less than 0.001)"
+    return f" (± {error:.3f})" if error >= UNSEEN else " (± less than 0.001)"
 
 
 def _shown(findings: Findings, result: Result) -> str:
@@ -326,7 +330,7 @@ def _gap(findings: Findings, difference: float) -> str:
     """Return a difference of two scores: points of percent for classes."""
     if findings.task == "classes":
         return f"{100 * difference:.1f} points"
-    return f"{difference:.3f}" if difference >= 5e-4 else "less than 0.001"
+    return f"{difference:.3f}" if difference >= UNSEEN else "less than 0.001"
 
 
 def _listed(words: Sequence[str]) -> str:
