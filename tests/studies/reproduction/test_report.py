@@ -313,6 +313,14 @@ def test_what_is_not_two_dimensional_is_not_ranked():
     assert ranking.reference == "POSTERIOR"
 
 
+def test_tables_of_our_own_studies_are_not_headed_by_a_name_in_the_code():
+    text = as_markdown(
+        build_report(records(paper="honest", protocol="honest"), [], NOTHING)
+    )
+    assert "### Table 1: mean accuracy of four classifiers (held out)" in text
+    assert "honest, table" not in text
+
+
 def test_the_report_says_what_is_not_ranked_and_who_is_left_out():
     reason = "left out: UMAP cannot place new samples"
     extra = [

@@ -219,7 +219,8 @@ def missing_parts(records: Iterable[Record]) -> Iterator[Block]:
 
 def place_words(place: Ranking | ResultTable) -> str:
     """Return which table of which paper, what it measures and how it was run."""
-    paper = PAPERS[place.paper]
-    name = method_words(paper.own[0]) if place.paper in CLAIMS else place.paper
+    where = f"Table {place.table}"  # of our own studies, which the page is named after
+    if place.paper in CLAIMS:
+        where = f"{method_words(PAPERS[place.paper].own[0])}, table {place.table}"
     how = ", ".join(filter(None, (_setting(place), place.sets)))
-    return f"{name}, table {place.table}: {metric_words(place.metric)} ({how})"
+    return f"{where}: {metric_words(place.metric)} ({how})"
