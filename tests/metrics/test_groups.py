@@ -42,6 +42,30 @@ def test_words_are_compared_level_by_level():
     assert found.loc["gap", "missing"] == 200
 
 
+@pytest.mark.parametrize("zone", [None, "Europe/Oslo"])
+def test_dates_and_durations_are_compared_like_numbers(zone):
+    """They were words: a level for each day."""
+    days = np.random.default_rng(0).permutation(40).astype(float)
+    days[:10] += 30
+    frame = pd.DataFrame(
+        {
+            "day": pd.Timestamp("2020-01-01", tz=zone) + pd.to_timedelta(days, "D"),
+            "lasts": pd.to_timedelta(days, "D"),
+            "number": days,
+        }
+    )
+    frame.loc[20, "day"] = pd.NaT
+    found = describe_group(frame, np.arange(10))
+    known = np.arange(40) != 20
+    expected = describe_group(days[known, None], np.arange(10))["effect"].iloc[0]
+    assert found.loc["day", "effect"] == pytest.approx(expected)
+    assert found.loc["lasts", "effect"] == pytest.approx(found.loc["number", "effect"])
+    assert found.loc["day", "missing"] == 1
+    mean = pd.Timestamp("2020-01-01", tz=zone) + pd.to_timedelta(days[:10].mean(), "D")
+    assert abs(found.loc["day", "group"] - mean) < pd.Timedelta("2s")
+    assert found.loc["day", "level"] == ""
+
+
 @pytest.mark.parametrize(
     ("members", "words"),
     [

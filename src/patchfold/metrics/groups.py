@@ -16,11 +16,11 @@ def describe_group(X: Any, members: Any, *, names: Any = None) -> pd.DataFrame:
     """Rank the columns by how much a group differs from the other samples in them.
 
     For a group that was seen in an embedding: samples of a cluster, of a selection.
-    A column of numbers is compared by Hedges' g, the difference of the means in
-    standard deviations, without its bias in small groups. A column of words is compared
-    level by level by Cohen's h, the difference of the shares on the arcsine scale; the
-    level with the largest one counts. Both are about .2 for a small, .5 for a medium
-    and .8 for a large effect.
+    A column of numbers, dates or durations is compared by Hedges' g, the difference of
+    the means in standard deviations, without its bias in small groups. A column of
+    words is compared level by level by Cohen's h, the difference of the shares on the
+    arcsine scale; the level with the largest one counts. Both are about .2 for a small,
+    .5 for a medium and .8 for a large effect.
 
     Parameters
     ----------
@@ -101,12 +101,22 @@ def _describe(column: pd.Series, inside: np.ndarray) -> list[Any]:
     if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
         a, b = mine.to_numpy(dtype=float), others.to_numpy(dtype=float)
         return ["", a.mean(), b.mean(), _hedges_g(a, b), missing]
+    if column.dtype.kind in "mM":
+        return _describe_times(mine, others, missing)
     here, there = mine.astype(str), others.astype(str)
     levels = sorted({*here.unique(), *there.unique()})
     shares = [((here == level).mean(), (there == level).mean()) for level in levels]
     effects = [2 * np.arcsin(np.sqrt(p)) - 2 * np.arcsin(np.sqrt(q)) for p, q in shares]
     best = int(np.argmax(np.abs(effects)))
     return [levels[best], *shares[best], float(effects[best]), missing]
+
+
+def _describe_times(mine: pd.Series, others: pd.Series, missing: int) -> list[Any]:
+    """Compare dates or durations like numbers; the means are given as such."""
+    start = mine.min()  # differences of dates have a standard deviation
+    a, b = ((part - start).dt.total_seconds().to_numpy() for part in (mine, others))
+    means = [part.mean().round("s") for part in (mine, others)]
+    return ["", *means, _hedges_g(a, b), missing]
 
 
 def _hedges_g(a: np.ndarray, b: np.ndarray) -> float:
