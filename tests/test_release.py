@@ -7,6 +7,7 @@ import runpy
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -93,6 +94,29 @@ def test_what_does_not_agree_is_named(released, name, old, new, problem):
         change(name, old, new)
     (found,) = find_problems(root, "v7.8.9")
     assert problem in found
+
+
+@pytest.mark.parametrize("clang", ["C:/LLVM/bin/clang-cl.exe", None])
+def test_windows_compiles_by_clang_and_else_leaves_the_loops_out(clang, monkeypatch):
+    setuptools = pytest.importorskip("setuptools")
+    monkeypatch.setattr(setuptools, "setup", lambda **settings: None)
+    made = runpy.run_path(str(ROOT / "setup.py"))
+    command = made["BuildLoops"](setuptools.Distribution())
+    command.compiler = SimpleNamespace(compiler_type="msvc", initialize=lambda: None)
+    command.extensions = [setuptools.Extension("loops", ["loops.c"])]
+    built = []
+    usual = made["BuildLoops"].__base__
+    monkeypatch.setattr(usual, "build_extensions", lambda self: built.append(self))
+    monkeypatch.setattr(shutil, "which", {"clang-cl": clang}.get)
+    command.build_extensions()
+    if clang is None:
+        assert command.extensions == built == []
+    else:
+        assert command.compiler.cc == clang
+        (extension,) = command.extensions
+        flags = [f"/clang:{flag}" for flag in made["FLAGS"]]
+        assert extension.extra_compile_args == flags
+        assert built == [command]
 
 
 WORKFLOWS = {
