@@ -364,6 +364,7 @@ class TestColumns:
             ("9999-12-31", "9999-12-31"),
             ("1900-01-01", "1900-01-01"),
             ("9999-12-31 23:59:59", "9999-12-31T23:59:59"),
+            ("9999-12-31 23:59:59.997", "9999-12-31T23:59:59.997"),
         ],
     )
     def test_dates_that_stand_apart_are_doubted(self, code, told, tmp_path):
@@ -637,6 +638,13 @@ class TestDecisions:
         kinds = messy.assign(hue=["a", "b", *["c", "d"] * 19])
         problem = pf.tables.describe(kinds, target="hue").loc["hue", "problem"]
         assert problem == "2 classes of one row: a, b"
+        kinds = messy.assign(hue=[f"a{row}" for row in range(len(messy))])
+        problem = pf.tables.describe(kinds, target="hue").loc["hue", "problem"]
+        assert problem == "no class of two rows"
+
+    def test_measurements_are_no_classes_of_one_row(self, messy):
+        table = messy.assign(hue=np.linspace(0, 1.5, len(messy)))
+        assert pf.tables.describe(table, target="hue").loc["hue", "problem"] == ""
 
 
 class TestEncoding:

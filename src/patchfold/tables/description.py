@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..backends.environment import require_packages
 from .columns import check_names
 from .decisions import UndecidedColumnsError
-from .judging import judge_columns, rare_classes
+from .judging import is_measurement, judge_columns, rare_classes
 from .nested import read_frame, refuse_nested
 from .reading import read_source
 
@@ -98,7 +98,8 @@ def describe(
     ):
         if name is not None:
             missing = int(frame[name].isna().sum())
-            alone = rare_classes(frame[name]) if kind == "target" else ""
+            classes = kind == "target" and not is_measurement(frame[name])
+            alone = rare_classes(frame[name]) if classes else ""
             rows[name] = [kind, missing, found.notes.get(name, ""), alone, ""]
     heads = ["kind", "missing", "note", "problem", "decision"]
     order = [name for name in frame.columns if name in rows]

@@ -20,7 +20,7 @@ LEAST_CODE = 99
 APART = 2.0
 """A code stands apart if it is this many times as far from all else as that is wide."""
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 _YEAR_ENDS = ("-01-01", "-12-31")
 """Dates that may be codes: 9999-12-31, 1900-01-01."""
 
@@ -41,14 +41,14 @@ def doubt_date(days: np.ndarray) -> Doubt | None:
 
 
 def _is_year_end(day: float) -> bool:
-    whole = abs(day * 86_400 - round(day * 86_400)) < 1e-3
-    return whole and _as_date(day)[4:10] in _YEAR_ENDS
+    return _as_date(day)[4:10] in _YEAR_ENDS
 
 
 def _as_date(day: float) -> str:
-    moment = np.datetime64(round(day * 86_400), "s")
-    date = moment.astype("M8[D]")
-    return str(date if date == moment else moment)
+    """Return days since 1970 as a date, with its time to the millisecond if any."""
+    moment = np.datetime64(round(day * 86_400e3), "ms")
+    shorter = moment.astype("M8[D]"), moment.astype("M8[s]")
+    return str(next((short for short in shorter if short == moment), moment))
 
 
 def _doubt(

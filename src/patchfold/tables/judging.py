@@ -257,8 +257,10 @@ def rare_classes(target: pd.Series) -> str:
     """Say which classes have one row; nothing if none has."""
     counts = target.value_counts(sort=False)  # in their order
     alone = counts[counts == 1].index
-    if not len(alone) or len(alone) == len(counts):
+    if not len(alone):
         return ""
+    if len(alone) == len(counts):
+        return "no class of two rows"
     many = f"{len(alone)} classes" if len(alone) > 1 else "a class"
     return f"{many} of one row: {listed([str(name) for name in alone])}"
 
