@@ -2,6 +2,7 @@
 
     python benchmarks/readers.py          # needs duckdb and polars for all readers
     python benchmarks/readers.py --files  # lists what each reader makes of each file
+    python benchmarks/readers.py --digits 16  # longer numbers in the large table
     python benchmarks/readers.py --toy
 
 prints the tables of docs/readers.md. A file of `tests/tables/corpus` is right where the
@@ -142,11 +143,11 @@ def score(names: list[str], show: bool, step: int) -> None:
                     print(f"    {file}: {said}")
 
 
-def write_large(path: Path, n_rows: int) -> None:
+def write_large(path: Path, n_rows: int, digits: int = 4) -> None:
     """Write a table of 20 columns: numbers, words and dates."""
     rng = np.random.default_rng(0)
     columns: dict[str, Any] = {
-        f"x{i}": np.round(rng.normal(size=n_rows), 4) for i in range(12)
+        f"x{i}": np.round(rng.normal(size=n_rows), digits) for i in range(12)
     }
     columns |= {f"k{i}": rng.integers(0, 1000, n_rows) for i in range(4)}
     words = ["red", "green", "blue", "a longer word"]
@@ -200,11 +201,13 @@ def measure(reader: str, path: Path, small: Path) -> tuple[float, float]:
     return seconds, peak
 
 
-def race(names: list[str], n_rows: int, n_columns: int, repeats: int) -> None:
+def race(
+    names: list[str], digits: int, n_rows: int, n_columns: int, repeats: int
+) -> None:
     """Print what each reader takes for a large and for a wide table."""
     with tempfile.TemporaryDirectory() as folder:
         large, wide, small = (Path(folder) / f"{n}.csv" for n in ("l", "w", "s"))
-        write_large(large, n_rows)
+        write_large(large, n_rows, digits)
         write_wide(wide, n_columns)
         write_large(small, 10)
         best = {name: [float("inf")] * 3 for name in names}
@@ -230,6 +233,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", action="store_true", help="list what goes wrong")
     parser.add_argument("--readers", nargs="*", choices=list(READERS))
+    parser.add_argument("--digits", type=int, default=4, help="behind a point")
     parser.add_argument("--toy", action="store_true", help="few and small tables")
     options = parser.parse_args()
     names = options.readers or installed()
@@ -237,7 +241,8 @@ def main() -> None:
         names = ["pandas, engine pyarrow", "patchfold"]
     score(names, options.files, step=10 if options.toy else 1)
     if not options.files:
-        race(names, *((1000, 100, 1) if options.toy else (1_000_000, 99_999, 3)))
+        sizes = (1000, 100, 1) if options.toy else (1_000_000, 99_999, 3)
+        race(names, options.digits, *sizes)
 
 
 if __name__ == "__main__":
