@@ -471,6 +471,39 @@ def test_fifteen_classes_look_different_and_keep_their_names(
     assert names[7] in page.locator("#tip").inner_text()
 
 
+@pytest.mark.parametrize(
+    ("step", "zone", "form"),
+    [("D", None, "%Y-%m-%d"), ("min", "Asia/Tokyo", "%Y-%m-%d %H:%M:%S")],
+)
+def test_dates_are_coloured_by_a_scale_and_read_as_dates(
+    open_page, comparison, tmp_path, step, zone, form
+):
+    """A date is no text, whose colours would mean nothing."""
+    days = pd.Series(pd.date_range("2020-01-01", periods=N, freq=step, tz=zone))
+    days[3] = pd.NaT
+    frame = comparison.frame.assign(local=days)
+    replace(comparison, frame=frame).save(tmp_path / "report.html")
+    page = drawn(open_page((tmp_path / "report.html").as_uri()))
+    page.get_by_label("Colour by").select_option("local")
+    page.locator(".scale").wait_for()
+    known = days.dropna().dt.strftime(form)
+    low, high = (known.iloc[int(share * (N - 1))] for share in (0.02, 0.98))
+    assert page.locator(".scale span").all_inner_texts()[:2] == [
+        f"≤ {low}",
+        f"≥ {high}",
+    ]
+    page.mouse.move(*spot(page, 2, 7))
+    page.locator("#tip").wait_for()
+    assert days[7].strftime(form) in page.locator("#tip").inner_text()
+    page.get_by_label("Colour by").select_option("kind")
+    page.get_by_role("button", name="pine").focus()
+    page.keyboard.press("Shift+Enter")
+    page.locator("#traits b").first.wait_for()
+    assert "local later (mean 2020-" in page.locator("#traits").inner_text()
+    rows = saved_rows(page)
+    assert rows["local"].iloc[0] == days[comparison.labels == 2].iloc[0].strftime(form)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_names_and_contrast_are_as_axe_wants_them(

@@ -47,9 +47,16 @@ function lookOf(data, column) {
   };
 }
 
+function numberOf(column, value, digits) {
+  if (!column.dates) return String(Number(value.toPrecision(digits)));
+  const clock = new Date(Math.round(value * 86400) * 1000).toISOString();
+  return column.dates === "day" ? clock.slice(0, 10) : clock.slice(0, 19).replace("T", " ");
+}
+
 function cellOf(column, i) {
   if (column.kind === "category") return column.levels[column.codes[i]];
   const value = column.values[i];
   if (value === null) return "missing";
-  return column.kind === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(5))) : String(value);
+  const inDigits = column.dates || (column.kind === "number" && !Number.isInteger(value));
+  return inDigits ? numberOf(column, value, 5) : String(value);
 }

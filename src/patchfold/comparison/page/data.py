@@ -38,7 +38,7 @@ def page_data(findings: Findings) -> str:
     The columns are the target, groups, those of the table, then the distance to the
     tenth neighbour. A column is a number
     (with its values), a category (levels, and a code for each row), or text. Numbers
-    are exact.
+    are exact. Dates are numbers of days since 1970, shown as days or to the second.
     """
     columns = [*_special(findings), *_columns(findings), *_measured(findings)]
     ranked = [r for r in findings.ranked() if r.name in findings.embeddings]
@@ -132,6 +132,8 @@ def _column(series: pd.Series, place: int) -> dict[str, Any]:
         values = series.to_numpy(dtype=float, na_value=np.nan)
         if np.iscomplexobj(series.to_numpy()) is False:
             return _number(name, values, place)
+    if series.dtype.kind == "M":
+        return _dates(name, series, place)
     words = [
         MISSING if lacks else str(value)[:LONGEST]
         for value, lacks in zip(series.astype(object), series.isna(), strict=True)
@@ -142,6 +144,16 @@ def _column(series: pd.Series, place: int) -> dict[str, Any]:
         codes = np.array([where[w] for w in words])
         return _category(name, codes, levels, place, MISSING)
     return {"name": name, "kind": "text", "values": words, "place": place}
+
+
+def _dates(name: str, series: pd.Series, place: int) -> dict[str, Any]:
+    """Describe a column of dates, in local time."""
+    clock = series.dt.tz_localize(None).to_numpy().astype("M8[us]")
+    days = clock.astype(float) / 86_400e6
+    days[np.isnat(clock)] = np.nan
+    known = days[np.isfinite(days)]
+    shown = "day" if (known == np.floor(known)).all() else "second"
+    return {**_number(name, days, place), "dates": shown}
 
 
 def _number(name: str, values: np.ndarray, place: int | None) -> dict[str, Any]:

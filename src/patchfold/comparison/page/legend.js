@@ -14,7 +14,7 @@ function symbolOf(look, key) {
 function showLegend(state, column, draw) {
   const legend = byId("legend"), { look, hidden } = state;
   legend.replaceChildren();
-  if (look.kind === "number") showScale(legend, look);
+  if (look.kind === "number") showScale(legend, look, column);
   if (look.kind !== "category") return;
   const counts = column.levels.map(() => 0);
   look.keys.forEach((key) => { counts[key] += 1; });
@@ -46,10 +46,10 @@ function showLegend(state, column, draw) {
   press();
 }
 
-function showScale(legend, look) {
+function showScale(legend, look, column) {
   const scale = make("div", undefined, legend);
   scale.className = "scale";
-  const words = (value) => String(Number(value.toPrecision(4)));
+  const words = (value) => numberOf(column, value, 4);
   make("span", `${look.below ? "≤ " : ""}${words(look.low)}`, scale);
   make("i", undefined, scale).style.background = `linear-gradient(to right, ${stops().join(",")})`;
   make("span", `${look.above ? "≥ " : ""}${words(look.high)}`, scale);

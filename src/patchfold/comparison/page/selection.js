@@ -77,7 +77,8 @@ function toCSV(data, rows) {
   const quote = (cell) => (/[",\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
   const exact = (column, i) => {
     if (column.kind === "category") return column.levels[column.codes[i]];
-    return column.values[i] === null ? "" : String(column.values[i]);
+    if (column.values[i] === null) return "";
+    return column.dates ? numberOf(column, column.values[i]) : String(column.values[i]);
   };
   const lines = [["row", ...data.columns.map((column) => column.name)]];
   rows.forEach((i) => lines.push([data.ids[i], ...data.columns.map((column) => exact(column, i))]));

@@ -22,8 +22,8 @@ function meanTrait(column, mine, others) {
   const freedom = mine.length + others.length - 2, spread = Math.sqrt((ours + theirs) / freedom);
   if (a === b) return null;
   const effect = spread > 0 ? (a - b) / spread * (1 - 3 / (4 * freedom - 1)) : Infinity;
-  const words = (value) => String(Number(value.toPrecision(3)));
-  return { effect, name: column.name, words: `${a > b ? "higher" : "lower"} (mean ${words(a)}, others ${words(b)})` };
+  const words = (value) => numberOf(column, value, 3), [more, less] = column.dates ? ["later", "earlier"] : ["higher", "lower"];
+  return { effect, name: column.name, words: `${a > b ? more : less} (mean ${words(a)}, others ${words(b)})` };
 }
 
 function levelTrait(column, mine, others) {
