@@ -153,9 +153,9 @@ def test_a_workflow_has_its_jobs_with_limits_and_runs_what_is_there(workflow):
             if words[:1] == ["make"]:
                 assert words[1] in targets
             for word in words:
-                if word.startswith((".ci/", "benchmarks/")):
+                if word.startswith((".ci/", "benchmarks/", "tests/")):
                     path = ROOT / word
-                    assert path.is_file()
+                    assert path.exists()
                     assert path.suffix == ".py" or os.access(path, os.X_OK)
 
 
