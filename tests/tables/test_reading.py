@@ -790,3 +790,23 @@ class TestWriting:
         with pytest.raises(ValueError, match="there is no folder"):
             write_table(tmp_path / "no" / "t.csv", pd.DataFrame({"x": [1]}), ["x"])
         assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("n_columns", [3, 1200])
+def test_points_that_may_be_thousands_are_so_in_tables_of_any_width(
+    n_columns, tmp_path
+):
+    path = tmp_path / "table.csv"
+    lines = [[f"c{place}" for place in range(n_columns)]]
+    lines += [["1.234", "12.345"] * (n_columns // 2) + ["9.000"] * (n_columns % 2)] * 3
+    path.write_text("\n".join(map(";".join, lines)))
+    assert read_table(path).iloc[0, :2].tolist() == [1234, 12345]
+
+
+def test_a_word_below_many_fractions_keeps_the_column_text(tmp_path):
+    """Fractions in the first rows are taken for numbers until a cell is none."""
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n" + "0.5,1.5\n" * 5000 + "late,2.5\n")
+    frame = read_table(path)
+    assert frame["a"].astype(str).iloc[-1] == "late"
+    assert frame["b"].sum() == 5000 * 1.5 + 2.5

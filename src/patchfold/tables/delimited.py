@@ -68,7 +68,8 @@ def parse_csv(raw: bytes, dialect: Dialect) -> Any:
 
     if not dialect.rows and not raw[dialect.start :].strip():
         return pa.table({})
-    texts, numbers = find_texts(dialect), _find_numbers(dialect)
+    texts = find_texts(dialect)
+    numbers = _find_numbers(dialect, texts)
     raw, dialect = single_blanks(raw, dialect)
     read = partial(
         _read,
@@ -109,15 +110,14 @@ def find_texts(dialect: Dialect) -> list[int]:
     return texts
 
 
-def _find_numbers(dialect: Dialect) -> list[int]:
-    """Return the columns that are numbers by the first rows, if there are many.
+def _find_numbers(dialect: Dialect, texts: Collection[int]) -> list[int]:
+    """Return the columns that are fractions by the first rows, but for texts.
 
-    PyArrow finds out numbers faster than Python does, but for many columns.
+    Where PyArrow finds out a type, it keeps the text of the column to the end.
     """
     columns = list(zip(*dialect.rows, strict=False))
-    if len(columns) < MANY_COLUMNS:
-        return []
-    return [p for p, cells in enumerate(columns) if all(map(_is_number, cells))]
+    others = set(range(len(columns))).difference(texts)
+    return [p for p in sorted(others) if all(map(_is_number, columns[p]))]
 
 
 def _may_be_thousands(cells: tuple[str, ...]) -> bool:
