@@ -108,6 +108,7 @@ def models() -> dict[str, bytes]:
         ).fit(X),
         "sparse": pf.elap(n_neighbors=6).fit(texts(X)),
         "sparse map": pf.CauchyMap().fit(texts(X)),
+        "sparse labelled map": pf.CauchyMap().fit(texts(X), y),
         "sparse posterior": pf.PatchPosterior().fit(texts(X), y),
         "mixed map": pf.CauchyMap().fit(queries()),
         "mixed pipeline": make_pipeline(

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.estimators import PATCH_EMBEDDINGS
+from scipy.spatial import procrustes
 from sklearn.base import clone
+from sklearn.metrics import silhouette_score
+from sklearn.neighbors import KNeighborsClassifier
 
 import patchfold as pf
 
@@ -122,6 +125,64 @@ def test_stored_zeros_and_entries_in_parts_change_nothing():
     np.testing.assert_array_equal(again.transform(untidy), again.embedding_)
 
 
+def topics(n_samples, n_features=2000, seed=0):
+    """Return sparse counts of words about three topics, and the topics."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_samples) % 3
+    words = rng.integers(n_features, size=(n_samples, 60))
+    words[:, :8] = 50 * y[:, None] + rng.integers(50, size=(n_samples, 8))
+    rows = np.repeat(np.arange(n_samples), 60)
+    shape = n_samples, n_features
+    return sp.csr_array((np.ones(rows.size), (rows, words.ravel())), shape=shape), y
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Return a map of sparse samples with labels."""
+    return pf.CauchyMap().fit(*topics(150))
+
+
+@QUIET
+class TestLabelsOfAMap:
+    def test_sparse_is_dense(self, model):
+        X, y = topics(150)
+        dense = pf.CauchyMap().fit(X.toarray(), y)
+        assert procrustes(model.embedding_, dense.embedding_)[2] < 0.01
+        np.testing.assert_allclose(
+            sorted(model.graph_.data), sorted(dense.graph_.data), rtol=1e-4
+        )
+
+    def test_labels_draw_classes_together_and_place_new_samples(self, model):
+        (X, y), (new, truth) = topics(150), topics(60, seed=1)
+        without = pf.CauchyMap().fit(X)
+        silhouettes = [silhouette_score(m.embedding_, y) for m in (model, without)]
+        assert silhouettes[0] > silhouettes[1] + 0.05
+        neighbors = KNeighborsClassifier(7).fit(model.embedding_, y)
+        assert neighbors.score(model.transform(new), truth) > 0.6
+
+    def test_each_sample_alone_is_placed_as_in_a_batch(self, model):
+        new = topics(20, seed=1)[0]
+        alone = np.vstack([model.transform(new[[i]]) for i in range(20)])
+        np.testing.assert_array_equal(model.transform(new), alone)
+        X = topics(150)[0]
+        np.testing.assert_array_equal(model.transform(X), model.embedding_)
+
+    def test_any_order_of_rows(self, model):
+        X, y = topics(150)
+        order = np.random.default_rng(0).permutation(150)
+        again = pf.CauchyMap().fit(X[order], y[order])
+        np.testing.assert_array_equal(again.embedding_, model.embedding_[order])
+
+    def test_a_model_file(self, model, tmp_path):
+        from patchfold.tables.models import load_model, save_model
+
+        save_model(model, tmp_path / "m.skops")
+        new = topics(20, seed=1)[0]
+        np.testing.assert_array_equal(
+            load_model(tmp_path / "m.skops").transform(new), model.transform(new)
+        )
+
+
 class TestRefusals:
     def test_features_one_by_one(self):
         X = counts(60, 500)
@@ -129,10 +190,6 @@ class TestRefusals:
             pf.PatchIsomap(covariance="diagonal").fit(X)
         with pytest.raises(ValueError, match=r"dissimilarity='curvature' looks at sin"):
             pf.PatchIsomap(dissimilarity="curvature").fit(X)
-
-    def test_labels_of_a_map(self):
-        with pytest.raises(ValueError, match=r"X is sparse: leave y out, set label"):
-            pf.CauchyMap().fit(counts(60, 500), np.arange(60) % 2)
 
     def test_gaps_of_a_posterior(self):
         X = counts(60, 500)

@@ -29,7 +29,8 @@ from ..validation import (
 )
 from .base import EmbeddingMixin, check_placed
 from .foreign import names_others
-from .map_input import check_map_parameters, dense_for_labels, settings_of_map
+from .frames import dense_if_narrow
+from .map_input import check_map_parameters, settings_of_map
 from .map_labels import add_labels, read_labels
 from .map_start import begin, read_init, warn_of_the_limit, where_drawn
 from .parameters import (
@@ -275,7 +276,7 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
         begin_stage("neighbours", STAGES)
         places, first = read_init(self.init, given, n, self.n_components)
         codes = self._read_labels(y, n)
-        opened, setting = self._open(X if codes is None else dense_for_labels(X), codes)
+        opened, setting = self._open(X if codes is None else dense_if_narrow(X), codes)
         del X  # `opened` has them, in our order
         begin_stage("edges", STAGES)
         links = setting.links

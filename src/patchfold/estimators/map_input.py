@@ -1,12 +1,9 @@
-"""Checks of CauchyMap: parameters together, and samples that come with labels."""
+"""Parameters of CauchyMap: those that do not go together, and what the search reads."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import scipy.sparse as sp
-
-from ..patches.fitting import is_wide
 from ..solvers.field.source import Settings
 from .map_start import check_components
 from .parameters import (
@@ -52,19 +49,6 @@ def check_map_parameters(estimator: Any, y: Any) -> None:
             f"reduce={estimator.reduce} searches along principal axes, by Euclidean "
             f"distance, and metric={shown} is another: set reduce=None."
         )
-
-
-def dense_for_labels(X: Any) -> Any:
-    """Return samples that come with labels, dense; many sparse features are refused."""
-    if not sp.issparse(X):
-        return X
-    if is_wide(*X.shape):
-        raise ValueError(
-            f"labels scale the {X.shape[1]} columns of X one by one, and X is sparse: "
-            "leave y out, set label_weight=0, or reduce the features first, for "
-            "example by TruncatedSVD of scikit-learn."
-        )
-    return X.toarray()
 
 
 def settings_of_map(model: Any, X: Any) -> Settings:

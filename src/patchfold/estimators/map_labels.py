@@ -10,7 +10,7 @@ import numpy as np
 from ..backends.progress import without_progress
 from ..graph.labels import encode_labels
 from ..posterior.classes import encode_classes
-from ..solvers.field.label_space import LabelSpace, median_reach
+from ..solvers.field.label_space import LabelSpace, median_reach, side_by_side
 from ..solvers.field.order import hash_order
 from .patch_posterior import PatchPosterior
 
@@ -30,23 +30,23 @@ class Labels:
     posterior: PatchPosterior
     space: LabelSpace
 
-    def join(self, X: np.ndarray) -> np.ndarray:
+    def join(self, X: Any) -> Any:
         """Return new samples with their probabilities beside them."""
         return self.space.join(X, self.posterior.predict_proba(X))
 
 
 def add_labels(
-    X: np.ndarray,
+    X: Any,
     codes: np.ndarray,
     weight: float,
     n_neighbors: int,
     n_jobs: int | None = None,
-) -> tuple[np.ndarray, Labels]:
+) -> tuple[Any, Labels]:
     """Put class probabilities beside samples.
 
     Parameters
     ----------
-    X : array (n, m)
+    X : array or sparse array (n, m)
         Samples.
     codes : int array (n,)
         Classes, -1 where there is no label.
@@ -59,19 +59,17 @@ def add_labels(
 
     Returns
     -------
-    array (n, m + c), Labels
+    array or sparse array (n, m + c), Labels
         Samples in the new space, and what new samples need to get there.
     """
     codes = _by_rows(codes, hash_order(X))
-    order = hash_order(np.column_stack([X, codes]))
+    order = hash_order(side_by_side(X, codes[:, None]))
     rows = X[order]
     with without_progress():
         posterior = PatchPosterior(n_jobs=n_jobs).fit(rows, codes[order])
     space = LabelSpace(median_reach(rows, n_neighbors, n_jobs), weight)
     joined = space.join(rows, posterior.posterior_)
-    back = np.empty_like(joined)
-    back[order] = joined
-    return back, Labels(posterior, space)
+    return joined[np.argsort(order)], Labels(posterior, space)
 
 
 def _by_rows(codes: np.ndarray, order: np.ndarray) -> np.ndarray:
