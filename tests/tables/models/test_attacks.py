@@ -722,9 +722,13 @@ def test_memory_that_runs_out_is_one_clear_error(tmp_path, monkeypatch):
 
 
 def test_sparse_matrices_of_old_files_are_checked_before_they_are_used():
-    matrix = sp.csr_array(([1.0], [0], [0, 1]), shape=(1, 1))
-    matrix.indices[0] = 7
     from patchfold.estimators.stored.rules import Matrix
 
-    with pytest.raises(ValueError, match=r"index values|indices"):
+    matrix = sp.csr_array(([1.0], [0], [0, 1]), shape=(1, 1))
+    matrix.indices[0] = 7
+    with pytest.raises(ValueError, match="indices holds 7"):
         Matrix().pack(matrix)
+    empty = sp.csr_array((2, 2))
+    empty.indptr[1] = 1000  # SciPy looks at the ends alone where there is no entry
+    with pytest.raises(ValueError, match="indptr does not ascend"):
+        Matrix().pack(empty)

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...backends.native.graph import mirror_edges
+from ...backends.structure import check_structure
 
 Sizes = dict[str, int]
 
@@ -355,6 +356,7 @@ class Matrix:
         """Return counts, columns and values in a dict."""
         if not sp.issparse(value) or value.format != "csr":
             return value
+        check_structure(value, "a matrix")  # SciPy skips parts of it without entries
         value.check_format(full_check=True)
         counts, column, data = np.diff(value.indptr), value.indices, value.data
         if not value.has_canonical_format:
