@@ -103,11 +103,8 @@ class _Array:
         return value
 
     def _words(self, sizes: Sizes) -> str:
-        words = (
-            f"{size}={sizes[size]}" if size in sizes else str(size)
-            for size in self.shape
-        )
-        return f"({', '.join(words)})"
+        known = {size: f"{size}={number}" for size, number in sizes.items()}
+        return f"({', '.join(known.get(str(size), str(size)) for size in self.shape)})"
 
 
 @dataclass(frozen=True)
@@ -358,11 +355,10 @@ class Matrix:
             return value
         check_structure(value, "a matrix")  # SciPy skips parts of it without entries
         value.check_format(full_check=True)
-        counts, column, data = np.diff(value.indptr), value.indices, value.data
         if not value.has_canonical_format:
             value = value.copy()
             value.sum_duplicates()
-            counts, column, data = np.diff(value.indptr), value.indices, value.data
+        counts, column, data = np.diff(value.indptr), value.indices, value.data
         if self.symmetric:
             row = np.repeat(np.arange(counts.size), counts)
             right = column > row
