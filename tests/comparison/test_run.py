@@ -197,12 +197,15 @@ def test_cells_that_are_missing_are_shown_as_such_whatever_their_kind():
     frame["b"] = frame["a"] ** 2
     frame["flag"] = pd.array([True, False, None, True] * 10, dtype="boolean")
     frame["when"] = pd.to_datetime(["2020-01-01", None] * 20)
+    days = pd.ArrowDtype(pytest.importorskip("pyarrow").date32())
+    frame["day"] = frame["when"].dt.date.astype(days)
     found = pf.compare(frame, methods=["pca"], auto=True, sweep=False)
     columns = {
         column["name"]: column for column in page_data(found.to_html())["columns"]
     }
     assert columns["flag"]["levels"] == ["False", "True", "missing"]
     assert columns["when"]["values"][:2] == [18262, None]  # days since 1970
+    assert columns["day"]["values"] == columns["when"]["values"]
 
 
 @pytest.mark.parametrize(

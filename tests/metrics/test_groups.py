@@ -66,6 +66,17 @@ def test_dates_and_durations_are_compared_like_numbers(zone):
     assert found.loc["day", "level"] == ""
 
 
+def test_days_of_arrow_are_dates():
+    pa = pytest.importorskip("pyarrow")
+    days = pd.Series(pd.date_range("2020-01-01", periods=12).date, name="day")
+    days[3] = None
+    frame = days.astype(pd.ArrowDtype(pa.date32())).to_frame()
+    expected = days.astype("datetime64[us]").to_frame()
+    found, expected = (describe_group(X, np.arange(12) < 5) for X in (frame, expected))
+    pd.testing.assert_frame_equal(found, expected)
+    assert found.loc["day", "group"] == pd.Timestamp("2020-01-02 18:00")
+
+
 @pytest.mark.parametrize(
     ("members", "words"),
     [

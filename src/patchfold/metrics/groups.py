@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,6 +94,8 @@ def _check_members(members: Any, n: int) -> np.ndarray:
 def _describe(column: pd.Series, inside: np.ndarray) -> list[Any]:
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
+    if column.dtype.type is date:  # Arrow's days, whose mean is no time
+        column = column.astype("datetime64[us]")
     known = column.notna().to_numpy()
     missing = int((~known).sum())
     mine, others = column[known & inside], column[known & ~inside]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from ..estimators.encoding.reading import table_kind
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 def as_frame(data: Any) -> pd.DataFrame:
     """Return a table as a data frame whose columns have texts as names, each once.
+
+    Days of Arrow, in pandas too, become timestamps.
 
     Raises
     ------
@@ -50,4 +53,5 @@ def as_frame(data: Any) -> pd.DataFrame:
             "each column must have a name of its own. More than one is named "
             f"{listed([repr(name) for name in twice])}."
         )
-    return frame
+    days = [name for name, kind in frame.dtypes.items() if kind.type is date]
+    return frame.astype(dict.fromkeys(days, "datetime64[us]")) if days else frame
