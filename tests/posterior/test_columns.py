@@ -121,6 +121,22 @@ def test_a_mixed_frame_is_explained_in_its_own_columns_and_units(shops):
     assert f"town = {X['town'][6]}" in [tick.get_text() for tick in ticks]
 
 
+def test_numbers_of_a_mixed_frame_are_those_that_were_given(shops):
+    """Also long ones, and small ones beside a large mean; without rounding errors."""
+    X, y = shops
+    X = X.assign(
+        day=20240101.0 + np.arange(90),
+        paid=np.linspace(1e8, 2e8, 90).round(2),
+        share=np.where(np.arange(90) % 2, 0.1, 3e9),
+        balance=np.where(np.arange(90) % 3, 0.0, 7.0),
+    )
+    model = pf.PatchPosterior().fit(X, y)
+    for place in range(0, 90, 7):
+        found = model.explain(X.iloc[[place]]).columns.frame["value"]
+        for name in ("day", "paid", "share", "balance"):
+            assert found[name] == X[name][place]
+
+
 def test_a_class_of_a_mixed_frame_has_its_most_frequent_category(shops):
     told = pf.PatchPosterior().fit(*shops).explain_class("left")
     assert told.columns[told.order()[0]] == "town"

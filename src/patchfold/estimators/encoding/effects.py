@@ -15,6 +15,9 @@ from .returning import make_table
 DAYS_APART = 10
 """Dates that span as many days are given as days, others to the second."""
 
+DIGITS = 14
+"""Digits that scaling and back leave as they are: of a number, or of a larger mean."""
+
 
 def in_given_columns(
     effects: ColumnEffects, known: Sequence[Learned], names: Sequence[str]
@@ -61,12 +64,20 @@ def _value(column: Learned, numbers: np.ndarray) -> float | str:
         return float("nan")
     found = decode(column, numbers[None, :])
     if column.kind in ("number", "empty"):
-        return float(f"{found[0]:.6g}")  # without the rounding of scaling and back
+        return _round(float(found[0]), column.shift)
     if column.kind in ("date", "duration"):
         per_day = 1 if column.span >= DAYS_APART else 86_400
         found = np.rint(found * per_day) / per_day
     (told,) = make_table("array", [""], [column], [found])[0]
     return str(told).removesuffix(" 00:00:00").removesuffix(", 0:00:00")
+
+
+def _round(number: float, shift: float) -> float:
+    """Return a number without the rounding errors of scaling and back."""
+    size = max(abs(number), abs(shift))
+    if size == 0 or np.isnan(size):
+        return number
+    return round(number, DIGITS - 1 - int(np.floor(np.log10(size)))) + 0.0  # no -0.0
 
 
 def _array(values: list[float | str]) -> np.ndarray:
