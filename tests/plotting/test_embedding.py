@@ -5,7 +5,9 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from scipy.spatial.distance import pdist
 
 import patchfold as pf
 from patchfold.metrics import sample_trustworthiness, trustworthiness
@@ -17,6 +19,9 @@ from patchfold.plotting import (
     plot_stretch,
     plot_trustworthiness,
 )
+
+LEAST = 0.06
+"""What two colours of classes differ by in RGB at least, channels from 0 to 1."""
 
 
 @pytest.fixture
@@ -104,9 +109,11 @@ class TestEmbedding:
     def test_every_class_of_a_density_has_a_colour_of_its_own(self, ax, many):
         """Pixels have no markers: the twelfth class may not look like the first."""
         labels = np.arange(len(many)) % MAX_CLASSES
-        plot_embedding(many, labels, ax=ax)
-        marks = [tuple(part.get_facecolor()[0]) for part in ax.collections]
-        assert len(marks) == len(set(marks)) == MAX_CLASSES
+        labels[:99] = -1  # some have none
+        plot_embedding(many, labels.astype(object), ax=ax)
+        marks = [part.get_facecolor()[0, :3] for part in ax.collections]
+        assert len(marks) == MAX_CLASSES + 1
+        assert pdist(marks).min() > LEAST
 
     def test_a_legend_stands_beside_what_matplotlib_cannot_avoid(self, iris, many):
         figure = Figure()
@@ -193,6 +200,19 @@ class TestInteractive:
         )
         looks = {(trace.marker.color, trace.marker.symbol) for trace in figure.data}
         assert len(looks) == MAX_CLASSES
+
+    @pytest.mark.parametrize("components", [(0, 1), (0, 1, 2)])
+    def test_every_class_of_many_samples_has_a_colour_of_its_own(
+        self, many, components
+    ):
+        """All marks are circles then."""
+        labels = np.arange(len(many)) % MAX_CLASSES
+        points = np.column_stack([many, many[:, 0]])
+        figure = interactive(points, color=labels, components=components)
+        assert {trace.marker.symbol for trace in figure.data} == {"circle"}
+        colors = [to_rgb(trace.marker.color) for trace in figure.data]
+        assert len(colors) == MAX_CLASSES
+        assert pdist(colors).min() > LEAST
 
     def test_what_does_not_fit_is_refused(self, fitted, iris, monkeypatch):
         frame = pd.DataFrame(iris[0][:9])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,12 @@ MARKERS = {
 
 MAX_CLASSES = len(COLORS) * len(MARKERS)
 """Most classes that look different: 11 and 8 have no common divisor."""
+
+SHADES = (0.0, -0.5, 0.5, -0.2, 0.2, -0.35, 0.35, -0.65)
+"""How far the colours of each further round of classes go to black, or to white.
+
+Any two of the 88 colours, and grey, are .06 apart in RGB or more.
+"""
 
 FEW_NUMBERS = 10
 """Fractions with more distinct values than this are measurements."""
@@ -157,6 +164,22 @@ def group_classes(
     if unlabelled.any():
         groups.insert(0, (np.flatnonzero(unlabelled), "unlabelled", GREY, "o"))
     return groups
+
+
+def shade_classes(groups: list[Any]) -> list[Any]:
+    """Return rows, name, colour and marker of every class, each colour only once.
+
+    For pictures without markers, which tell classes of one colour apart elsewhere.
+    """
+    rounds: Counter[str] = Counter()
+    shaded = []
+    for rows, name, color, _ in groups:
+        share = SHADES[rounds[color]]
+        rounds[color] += 1
+        rgb = np.frombuffer(bytes.fromhex(color[1:]), dtype=np.uint8)
+        mixed = np.rint((1 - abs(share)) * rgb + 255 * max(share, 0.0))
+        shaded.append((rows, name, f"#{mixed.astype(np.uint8).tobytes().hex()}", "s"))
+    return shaded
 
 
 def check_matplotlib() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,26 +14,6 @@ PIXELS = 400
 
 FAINTEST = 0.25
 """Strength of a pixel with a single sample."""
-
-SHADES = (0.0, -0.5, 0.5, -0.3, 0.3, -0.7, 0.7, -0.15)
-"""How far the colours of each further round of classes go to black, or to white.
-
-Pixels have no markers, which tell classes of one colour apart elsewhere.
-"""
-
-
-def shade_classes(groups: list[Any]) -> list[Any]:
-    """Return rows, name, colour and marker of every class, each colour only once."""
-    from matplotlib.colors import to_hex, to_rgb
-
-    rounds: Counter[str] = Counter()
-    shaded = []
-    for rows, name, color, _ in groups:
-        share = SHADES[rounds[color]]
-        rounds[color] += 1
-        rgb = (1 - abs(share)) * np.array(to_rgb(color)) + max(share, 0.0)
-        shaded.append((rows, name, to_hex(tuple(rgb)), "s"))
-    return shaded
 
 
 def draw_density(

@@ -14,11 +14,12 @@ from ._style import (
     is_measurement,
     new_axes,
     new_solid_axes,
+    shade_classes,
     show_bar,
     show_legend,
     tidy,
 )
-from .density import draw_density, shade_classes
+from .density import draw_density
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._style import COLORS, check_points, coordinates_of, group_classes, is_measurement
+from ._style import (
+    COLORS,
+    check_points,
+    coordinates_of,
+    group_classes,
+    is_measurement,
+    shade_classes,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -27,6 +34,9 @@ SYMBOLS = (
     "star",
 )
 """Shapes of classes; with the 11 colours, 88 classes look different."""
+
+MANY = 20_000
+"""More samples are tiny circles without shapes: each class has a colour of its own."""
 
 SOLID_SYMBOLS = (
     "circle",
@@ -156,7 +166,7 @@ def _looks(
 ) -> list[tuple[np.ndarray, dict[str, Any]]]:
     """Return the rows of every trace, and how it looks."""
     size = float(np.clip(10 * np.sqrt(180 / n), 3, 9)) * (SOLID_SHARE if solid else 1)
-    symbols = SOLID_SYMBOLS if solid else SYMBOLS
+    symbols: tuple[str, ...] = SOLID_SYMBOLS if solid else SYMBOLS
     if values is not None and is_measurement(values):
         bar = {"title": _escape(name)}
         marker = {
@@ -167,8 +177,11 @@ def _looks(
         }
         return [(np.arange(n), {"marker": marker, "name": ""})]
     looks = []
-    for code, (rows, label, color, _) in enumerate(group_classes(values, None, n)):
-        symbol = symbols[code % len(symbols)] if n <= 20_000 else "circle"
+    groups = group_classes(values, None, n)
+    if n > MANY:
+        groups, symbols = shade_classes(groups), ("circle",)
+    for code, (rows, label, color, _) in enumerate(groups):
+        symbol = symbols[code % len(symbols)]
         marker = {"color": color or COLORS[0], "symbol": symbol, "size": size}
         named = {"name": _escape(label or ""), "showlegend": label is not None}
         looks.append((rows, {"marker": {**marker, "opacity": 0.85}, **named}))
