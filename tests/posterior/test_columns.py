@@ -112,9 +112,9 @@ def test_a_mixed_frame_is_explained_in_its_own_columns_and_units(shops):
         assert columns.shown(2) == (f"{row['amount']:.4g}" if known else "missing")
         assert columns.shown(0) == ("missing" if pd.isna(row["town"]) else row["town"])
         assert columns.shown(3) == row["member"]
-    assert columns.usual(0) == "usual Oslo"
+    assert columns.usual(0) == "typical Oslo"
     assert columns.usual(2) == f"median {X['amount'].median():.4g}"
-    assert f"{X['town'][6]} (usual Oslo)" in str(columns)
+    assert f"{X['town'][6]} (typical Oslo)" in str(columns)
     assert columns.frame.loc["opened", "value"] == str(X["opened"][6].date())
     assert "town" in columns._repr_html_()
     ticks = plot_columns(columns, ax=Figure().subplots()).get_yticklabels()
@@ -141,6 +141,32 @@ def test_a_class_of_a_mixed_frame_has_its_most_frequent_category(shops):
     told = pf.PatchPosterior().fit(*shops).explain_class("left")
     assert told.columns[told.order()[0]] == "town"
     assert told.shown(0) == "Lund"
+
+
+def test_what_is_typical_is_a_median_or_the_most_frequent_category():
+    """Of ordered categories it is the level of the median rank, if in no row too."""
+    y = np.repeat(["a", "b"], 40)
+    ends = np.resize(["low", "high"], 80)
+    days = np.resize([0, 10, 20, 30, 90], 80)
+    frame = pd.DataFrame(
+        {
+            "town": np.repeat(["Riga", "Oslo", "Lund"], [40, 35, 5]),
+            "size": pd.Categorical(ends, ["low", "middle", "high"], ordered=True),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(days, "D"),
+            "x": np.arange(80.0),
+        }
+    )
+    told = pf.PatchPosterior().fit(frame, y).explain_class("b")
+    table = told.frame
+    assert list(table.columns[:2]) == ["value", "typical"]
+    assert table["typical"].to_dict() == {
+        "town": "Riga",
+        "size": "middle",
+        "day": "2020-01-21",
+        "x": 39.5,
+    }
+    assert "(typical Riga)" in str(told)
+    assert "(median 39.5)" in str(told)
 
 
 def test_a_row_of_a_frame_may_be_a_series(shops, wine, model):

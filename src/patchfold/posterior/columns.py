@@ -49,10 +49,13 @@ class ColumnEffects:
     columns : tuple of str
         Names of the columns.
     values : array (m,)
-        Their values in the row; the means, for a class. NaN where they are missing. Of
-        a frame with categories or dates these are text, of a class the most frequent.
+        Their values in the row; for a class, the means of the rows that were explained.
+        NaN where they are missing. Dates and categories of a frame are text: for a
+        class, the mean date, and the most frequent category of these rows, or the
+        level nearest to the mean rank if categories are ordered.
     typical : array (m,)
-        Their medians in the training rows; of categories the most frequent.
+        Their medians in the training rows; of categories the most frequent, or the
+        level nearest to the median rank if they are ordered.
     classes : array (C,)
         Class labels.
     of : int
@@ -84,11 +87,14 @@ class ColumnEffects:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A row per column: value, median, effect on each class; the largest first."""
+        """A row per column: value, typical value, effect on each class.
+
+        The column with the largest effect is first.
+        """
         require_packages("frame", ["pandas"])
         import pandas as pd
 
-        table = pd.DataFrame({"value": self.values, "median": self.typical})
+        table = pd.DataFrame({"value": self.values, "typical": self.typical})
         for c, label in enumerate(self.classes):
             table[f"effect on {label}"] = self.effects[:, c]
         table.index = pd.Index(self.columns, name="column")
@@ -103,9 +109,9 @@ class ColumnEffects:
         return _in_words(self.values[column])
 
     def usual(self, column: int) -> str:
-        """Return what is typical of a column as text: a median, or what is frequent."""
+        """Return what is typical of a column as text; a number is called a median."""
         value = self.typical[column]
-        return f"{'usual' if isinstance(value, str) else 'median'} {_in_words(value)}"
+        return f"{'typical' if isinstance(value, str) else 'median'} {_in_words(value)}"
 
     def __repr__(self) -> str:
         return str(self)
