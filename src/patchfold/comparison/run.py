@@ -99,7 +99,8 @@ def compare(
         What is known of a table (`patchfold.tables.ReadOptions`): decimal mark, order
         of dates, words for a missing cell; of a file separator and encoding, too.
     n_splits : int, default=5
-        Parts that are held out one after the other.
+        Parts that are held out one after the other. Two or three show too little of
+        how scores vary: equal methods are then more often called different.
     sweep : bool, default=True
         Whether to score other numbers of neighbours too, on one of the folds.
     max_samples : int, default=2000
