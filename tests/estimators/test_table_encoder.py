@@ -351,6 +351,11 @@ def test_versions_ranges_and_codes_are_categories(words):
         (["€ 3,50", "€ 1.200", "€ 7"], ValueError, "'a' holds numbers as text"),
         (["(1,200)", "300", "-4"], ValueError, "'a' holds numbers as text"),
         ([1, "a", 2], TypeError, "'a' holds a mixture of int and str"),
+        (
+            [datetime.time(1), datetime.time(2, tzinfo=datetime.UTC)],
+            TypeError,
+            "'a' holds times with an offset from UTC and others without one",
+        ),
         ([(1,), (2,), (3,)], TypeError, "'a' holds tuple"),
         ([[1], [2], [3]], TypeError, "'a' holds objects that cannot be compared"),
         ([1.0, np.inf, 2.0], ValueError, "'a' has infinity"),

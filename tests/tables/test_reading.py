@@ -331,7 +331,7 @@ class TestColumns:
         columns = choose_columns(table, auto=True)
         assert columns.features["x"].isna().sum() == 10
         assert (
-            columns.decided[0] == f"x: {code:g} counted as missing, as in every column"
+            columns.decided[0] == f"x: {code:g} counted as missing, as in every feature"
         )
 
     @pytest.mark.parametrize(
@@ -341,6 +341,10 @@ class TestColumns:
             ([-3.5, 0, 2.25, 4, -99], "-99"),
             ([0, 20.5, 99.5, 110, 999.9], "999.9"),
             ([1990, 2001, 2003, 2020, 9999], "9999"),
+            ([1, 2, 3, 99, -99], "-99,99"),
+            ([1, 2, 3, -99, -999], "-999,-99"),
+            ([1, 2, 9, 9999, 99999], "99999,9999"),
+            ([-99, -60, 0, 30, 99], None),
             ([0, 30, 35, 40, 99], None),
             ([1, 2, 3, 4, 9], None),
             ([1, 2, 3, 4, 98], None),
@@ -379,7 +383,7 @@ class TestColumns:
             UndecidedColumnsError, match="far from 2020-03-01 to 2020"
         ) as e:
             choose_from(read)
-        assert e.value.decisions == {"missing": [told, told], "impute": "median"}
+        assert e.value.decisions == {"missing": [told], "impute": "median"}
         again = read_source(tmp_path / "t.csv", ReadOptions(missing=(told,)))
         columns = choose_from(again, impute="median")
         assert columns.dates == ("until", "open")
@@ -387,6 +391,30 @@ class TestColumns:
         assert "missing where it says 9999" in again.notes["until"] or "1900" in code
         kept = choose_from(read, keep=["until", "open"])
         assert kept.features.isna().sum().sum() == 0
+
+    @pytest.mark.parametrize(
+        ("dtype", "note"),
+        [
+            ("timestamp[s][pyarrow]", ""),
+            ("timestamp[ns, tz=UTC][pyarrow]", "times in UTC"),
+            ("date32[pyarrow]", ""),
+            ("date64[pyarrow]", ""),
+        ],
+    )
+    def test_dates_of_arrow_may_have_gaps(self, dtype, note):
+        days = pd.to_datetime(["2020-01-02", None, "2021-03-04", "1900-01-01"])
+        days = pd.Series(days, dtype="timestamp[ns][pyarrow]")
+        table = pd.DataFrame({"day": days.astype(dtype), "size": [1, 3, 4, 4]})
+        found = describe(table).loc["day"]
+        assert (found["kind"], found["missing"], found["note"]) == ("date", 1, note)
+        gone = interpret(table, Customs(missing=("1900-01-01",)))
+        assert gone.frame["day"].isna().tolist() == [False, True, False, True]
+
+    def test_long_whole_numbers_are_codes_only_if_they_are_the_same(self):
+        table = pd.DataFrame({"key": [2**53, 2**53 + 1, 5, 99]})
+        found = interpret(table, Customs(missing=(str(2**53), "99.0", "lost")))
+        assert found.frame["key"].isna().tolist() == [True, False, False, True]
+        assert found.notes["key"].endswith("says 99, 9007199254740992")
 
     def test_dates_far_away_are_days(self):
         dates = np.array(["0001-01-01", "1582-10-15", "9999-12-31"], dtype="M8[us]")

@@ -20,7 +20,7 @@ OTHERWISE = {
     "as it is (--keep {0})",
     "dates": "say which (--dates dmy or --dates mdy)",
     "decimal": "say which (--decimal , or --decimal .)",
-    "missing": "count that as missing in every column and fill it in (--missing {1} "
+    "missing": "count that as missing in every feature and fill it in (--missing {1} "
     "--impute median), leave the column out (--drop {0}), or use it as it is "
     "(--keep {0})",
 }
@@ -32,7 +32,7 @@ DONE = {
     "id": "{0} names the samples: it {1}",
     "dates": "dates read as {2}: {0} {1}",
     "decimal": "{0} read with the decimal mark {2!r}: it {1}",
-    "missing": "{0}: {2} counted as missing, as in every column",
+    "missing": "{0}: {2} counted as missing, as in every feature",
 }
 """What was done about one: {0} is the column, {1} the reason, {2} the value."""
 
@@ -140,7 +140,8 @@ def decide(findings: Sequence[Finding]) -> dict[str, Any]:
         if doubt.option in ("drop", "missing"):
             dropped = doubt.option == "drop"
             values = [finding.column] if dropped else split_names(doubt.value)
-            decisions.setdefault(doubt.option, []).extend(values)
+            known = decisions.setdefault(doubt.option, [])
+            known += [value for value in values if value not in known]
         else:
             decisions[doubt.option] = doubt.value
     return decisions

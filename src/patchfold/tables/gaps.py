@@ -31,12 +31,12 @@ def is_code(value: float) -> bool:
 
 
 def doubt_code(values: np.ndarray) -> Doubt | None:
-    """Doubt the least or greatest number, if it looks like a code and stands apart."""
+    """Doubt the outermost numbers that look like codes and stand apart."""
     return _doubt(values, is_code, lambda value: f"{value:.15g}")
 
 
 def doubt_date(days: np.ndarray) -> Doubt | None:
-    """Doubt the first or last date, in days since 1970, in the same way."""
+    """Doubt the first and last dates, in days since 1970, in the same way."""
     return _doubt(days, _is_year_end, _as_date)
 
 
@@ -54,26 +54,44 @@ def _as_date(day: float) -> str:
 def _doubt(
     values: np.ndarray, may_be: Callable[[float], bool], tell: Callable[[float], str]
 ) -> Doubt | None:
-    ends = {float(np.fmin.reduce(values)), float(np.fmax.reduce(values))}
-    codes = sorted(filter(may_be, ends))
-    rest = values[~np.isnan(values) & ~np.isin(values, codes)]
-    if not codes or not len(rest):
+    present = values[~np.isnan(values)]
+    alone = _alone(present) if may_be is is_code else []
+    rest = present[~np.isin(present, alone)]
+    far: list[float] = []
+    while apart := _stand_apart(rest, may_be):  # within 999 there may be 99
+        far += apart
+        rest = rest[~np.isin(rest, apart)]
+    if not alone and not far:
         return None
-    least, greatest = float(rest.min()), float(rest.max())
-    counts = {code: int((values == code).sum()) for code in codes}
-    alone = [code for code in codes if code < 0 <= least and may_be is is_code]
-    found = alone or [
-        code
-        for code, count in counts.items()
-        if count > 1
-        and max(least - code, code - greatest) > APART * (greatest - least) > 0
-    ]
-    if not found:
-        return None
-    said = listed([f"{tell(code)} in {counts[code]:,}" for code in found])
-    where = "alone below 0" if alone else f"far from {tell(least)} to {tell(greatest)}"
-    reason = f"has {said} of {len(values):,} rows, {where}"
+    found = [*alone, *far]
+    said = [f"{tell(code)} in {int((values == code).sum()):,}" for code in found]
+    where = ["alone below 0"] if alone else []
+    where += [f"far from {tell(rest.min())} to {tell(rest.max())}"] if far else []
+    reason = f"has {listed(said)} of {len(values):,} rows, {' or '.join(where)}"
     return Doubt(reason, "missing", join_names(map(tell, found)))
+
+
+def _alone(values: np.ndarray) -> list[float]:
+    """Return the numbers below 0 if all of them look like codes, and others are not."""
+    below = np.unique(values[values < 0])
+    some = len(below) > 0 and values.max() >= 0
+    return below.tolist() if some and all(map(is_code, below)) else []
+
+
+def _stand_apart(values: np.ndarray, may_be: Callable[[float], bool]) -> list[float]:
+    """Return the least and greatest value, if it may be a code and stands apart."""
+    ends = np.unique([values.min(), values.max()]).tolist()
+    codes = list(filter(may_be, ends))
+    rest = values[~np.isin(values, codes)]
+    if not codes or not len(rest):
+        return []
+    least, greatest = rest.min(), rest.max()
+    return [
+        code
+        for code in codes
+        if max(least - code, code - greatest) > APART * (greatest - least) > 0
+        and (values == code).sum() > 1
+    ]
 
 
 def mask_absent(column: pd.Series, words: Sequence[str]) -> tuple[pd.Series, str]:
@@ -86,14 +104,19 @@ def mask_absent(column: pd.Series, words: Sequence[str]) -> tuple[pd.Series, str
     words : sequence of str
         Words for a missing cell: some may be numbers, or dates of ISO 8601.
     """
+    if not words:
+        return column, ""
     values, kind = column.to_numpy(), column.dtype.kind
     if kind == "M":  # by NumPy: not every pandas has dates of the year 9999
         values = values.astype("M8[us]")
         dates = filter(_DATE.fullmatch, words)
         found = _parsed(dates, lambda word: np.datetime64(word, "us"))
+    elif kind in "iu":  # not as floats: from 2^53 on these are not exact
+        ends = np.iinfo(values.dtype)
+        found = [n for n in _parsed(words, _whole) if ends.min <= n <= ends.max]
     else:
-        found = _parsed(words if kind in "iuf" else (), float)
-    gone = np.isin(values, np.array(found, dtype=None if found else float))
+        found = _parsed(words if kind == "f" else (), float)
+    gone = np.isin(values, np.array(found, dtype=values.dtype))
     if not gone.any():
         return column, ""
     said = [_as_word(value) for value in np.unique(values[gone])]
@@ -103,7 +126,17 @@ def mask_absent(column: pd.Series, words: Sequence[str]) -> tuple[pd.Series, str
 def _as_word(value: Any) -> str:
     if isinstance(value, np.datetime64):
         return _as_date(value.astype(np.int64) / 86_400e6)
-    return f"{value:.15g}"
+    return str(value) if isinstance(value, np.integer) else f"{value:.15g}"
+
+
+def _whole(word: str) -> int:
+    """Return a word as a whole number: 99, 99.0, 1e3."""
+    try:
+        return int(word)
+    except ValueError:
+        if float(word).is_integer():
+            return int(float(word))
+        raise
 
 
 def _parsed(words: Iterable[str], parse: Callable[[str], Any]) -> list[Any]:

@@ -236,14 +236,18 @@ def _read_column(
 
 
 def _read_stamps(column: pd.Series, customs: Customs) -> _Read | None:
-    """Read timestamps: some may stand for missing cells, or have a zone."""
+    """Read timestamps: some may stand for missing cells, have a zone, or be Arrow's."""
     notes = []
-    if getattr(column.dtype, "tz", None) is not None:
+    arrow = getattr(column.dtype, "pyarrow_dtype", None)
+    if getattr(column.dtype if arrow is None else arrow, "tz", None) is not None:
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
         notes = ["times in UTC"]
+    if arrow is not None:
+        column = column.astype("datetime64[us]")
     column, gone = mask_absent(column, customs.missing)
     notes += [_missing(gone)] if gone else []
-    return _Read(column, "; ".join(notes)) if notes else None
+    unchanged = arrow is None and not notes
+    return None if unchanged else _Read(column, "; ".join(notes))
 
 
 def _read_nullable(column: pd.Series, customs: Customs, name: str) -> _Read:

@@ -299,7 +299,10 @@ def _in_order(name: Any, found: list[Any]) -> list[Any]:
         return sorted(found)
     except TypeError:
         kinds = sorted({type(value).__name__ for value in found})
-        raise _refuse(name, f"a mixture of {' and '.join(kinds)}") from None
+        what = f"a mixture of {' and '.join(kinds)}"
+        if kinds in (["time"], ["datetime"]):
+            what = f"{kinds[0]}s with an offset from UTC and others without one"
+        raise _refuse(name, what) from None
 
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
