@@ -54,6 +54,7 @@ HOSTILE = {
     ),
     "xz.csv": (lzma.compress(b"a,b\n1,2\n"), "it is packed: unpack it first (unxz)"),
     "zip.csv": (zipped("a.csv"), "it is packed: unpack it first (unzip)"),
+    "arff.csv": (HEAD + "@data\n1\n", "it is ARFF: rename it to end in .arff"),
     "excel.csv": (zipped("[Content_Types].xml"), "rename it to end in .xlsx"),
     "packed.csv.bz2": ("", "unpack it first (bunzip2)"),
     "text.dat": ("a,b\n1,2\n", "rename a file of text to end in .txt"),

@@ -71,5 +71,6 @@ def refuse_no_text(data: bytes) -> None:
     """Raise ValueError if what should be text is a file of another kind."""
     ending = find_ending(data)
     refuse_packed(ending)
-    if ending not in (".csv", ".arff"):
-        raise ValueError(f"it is no text: rename it to end in {ending}")
+    if ending != ".csv":
+        what = "ARFF" if ending == ".arff" else "no text"
+        raise ValueError(f"it is {what}: rename it to end in {ending}")
