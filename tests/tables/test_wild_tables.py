@@ -4,6 +4,7 @@ import gzip
 import os
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -108,6 +109,72 @@ def test_rows_above_the_header_of_a_sheet_are_named():
         "title.xlsx: a row above the header was skipped: 'as of 2020-12-31 00:00:00'.",
     ]
     assert read_source(WILD["plain.xlsx"].path).remarks == []
+
+
+def write_sheet(path, rows):
+    """Write the least that is a workbook: cells are words or numbers, None is none."""
+    cells = "".join(
+        f"<row>{''.join(map(_cell, range(len(row)), [k] * len(row), row))}</row>"
+        for k, row in enumerate(rows, start=1)
+    )
+    space = "http://schemas.openxmlformats.org/"
+    main, office = f"{space}spreadsheetml/2006/main", f"{space}officeDocument/2006"
+    package = f"{space}package/2006"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship '
+        f'Id="r" Type="{office}/relationships/officeDocument" '
+        'Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}/relationships">'
+        '<sheets><sheet name="S" sheetId="1" r:id="r"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
+        f'<Relationship Id="r" Type="{office}/relationships/worksheet" '
+        'Target="worksheets/s.xml"/></Relationships>',
+        "xl/worksheets/s.xml": f'<worksheet xmlns="{main}"><sheetData>{cells}'
+        "</sheetData></worksheet>",
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return path
+
+
+def _cell(column, row, value):
+    place = f"{'ABCDEFGH'[column]}{row}"
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+    return f'<c r="{place}"><v>{value}</v></c>'
+
+
+@pytest.mark.parametrize(
+    ("above", "names", "rows"),
+    [
+        ([], ["id", None, "k", None], [[1, 1.5, "b", 1.1], [2, 2.5, "c", 1.2]]),
+        ([], [None, "x"], [["a", 2], ["b", 3]]),
+        ([], ["a", "b"], [[1, 2], [3, 4], ["x", "y", "z", "u", "v"]]),
+        ([], ["a", "b"], [[1, 2], ["x", "y", "z", "u", "v"], [1, 2], [3, 4]]),
+        ([], ["who", None], [["Ann", "red"], ["Bob", "blue"]]),
+        ([], ["who", None, "x"], [["Ann", "red", "n/a"], ["Bob", "blue", 3]]),
+        ([["Sales"]], ["a", "b"], [[1, 2], [3, 4]]),
+        ([["Sales"], [], [2020]], ["a", "b"], [[1, 2], [3, 4]]),
+        ([["Sales", "2020"]], ["a", "b", "c"], [[1, 2, 3], [3, 4, 5]]),
+        ([["Source", "us"]], ["who", 2019, 2020, 2021], [["Ann", 1, 2, 3]] * 2),
+        ([["n", 12], ["mean", 3]], [*"abcde"], [[1, 2, 3, 4, 5], [2, 3, 4, 5, 6]]),
+        ([["t", "u"]], [*"abcdefgh"], [[1, 2, 3], [None, 2, 3]]),
+    ],
+)
+def test_the_header_of_a_sheet_is_found(tmp_path, above, names, rows):
+    pytest.importorskip("python_calamine")
+    path = write_sheet(tmp_path / "t.xlsx", [*above, names, *rows])
+    source = read_source(path)
+    found = source.frame.columns[: len(names)]
+    assert [None if n.startswith("Unnamed") else n for n in found] == [
+        None if name is None else str(name) for name in names
+    ]
+    assert len(source.frame) == len(rows)
+    assert len(source.remarks) == len([row for row in above if row])
 
 
 def test_text_may_be_packed_by_gzip(tmp_path):

@@ -6,6 +6,8 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..backends.files import check_growth
 
 if TYPE_CHECKING:
@@ -49,17 +51,49 @@ def read_excel(path: Path) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _rows_above(book: pd.ExcelFile) -> list[str]:
-    """Return what stands above the header: titles, dates, empty rows.
-
-    The header is the first row with more than half as many cells as any of the first
-    rows, or one cell less: indices have no name.
-    """
+    """Return what stands above the header: titles, dates, empty rows."""
     import pandas as pd
 
     start = pd.read_excel(book, header=None, nrows=FIRST_ROWS, dtype=object)
-    filled = start.notna().sum(axis=1).to_numpy()
-    most = filled.max(initial=0)
-    fits = (filled > 0) & ((2 * filled > most) | (filled >= most - 1))
-    count = int(fits.argmax()) if most else 0
-    rows = (start.iloc[row].dropna() for row in range(count))
+    rows = (start.iloc[row].dropna() for row in range(_find_header(start)))
     return [" ".join(map(str, row))[:MAX_SHOWN] for row in rows]
+
+
+def _find_header(start: pd.DataFrame) -> int:
+    """Return which of the first rows is the header.
+
+    It is the first wide one, with two exceptions. A title may be as wide: it fills the
+    first cells alone, and a full row of words follows. And a header may lack many
+    names: it is a row of words with gaps, right above a wide row with numbers.
+    """
+    there = start.notna().to_numpy()
+    filled = there.sum(axis=1)
+    if not filled.any():
+        return 0
+    texts = start.map(lambda cell: isinstance(cell, str)).to_numpy().sum(axis=1)
+    words = (filled > 0) & (texts == filled)
+    row, width = _first_wide(filled)
+    full = next((k for k in range(row + 1, len(filled)) if filled[k] == width), row)
+    samples = ~words & (filled > 1)
+    # Samples below, and none between, tell a header from a sample of words.
+    if filled[row] < width and words[full] and not samples[row + 1 : full].any():
+        is_title = there[row, : filled[row]].all() and samples[full:].any()
+        return full if is_title else row
+    above = row - 1
+    if row and not words[row] and words[above] and filled[above] > 1:
+        return row if there[above, : filled[above]].all() else above
+    return row
+
+
+def _first_wide(filled: np.ndarray) -> tuple[int, int]:
+    """Return the first row with more than half as many cells as any, or one cell less.
+
+    Indices have no name. The second number is how many cells a row has at most. A row
+    alone below others that are as wide as what follows is a note: it does not count.
+    """
+    most = int(filled.max())
+    row = int(((filled > 0) & ((2 * filled > most) | (filled >= most - 1))).argmax())
+    above = filled[:row].max(initial=0)
+    if above > 1 and filled[row + 1 :].max(initial=0) <= above:
+        return _first_wide(np.where(np.arange(len(filled)) == row, 0, filled))
+    return row, most
