@@ -437,6 +437,23 @@ class TestNewRows:
         assert done.exit_code == 0, done.output
         assert "15 missing cells were filled" in done.output
 
+    def test_the_model_remembers_in_which_columns_codes_are_values(self, tmp_path):
+        frame = load_iris(as_frame=True).data.iloc[::2].set_axis([*"abcd"], axis=1)
+        frame["d"] = np.linspace(-1000, 1000, 75)
+        frame.iloc[::7, 1] = frame.iloc[1, 3] = -999
+        path, model, out = (tmp_path / name for name in ("t.csv", "m.skops", "e.csv"))
+        frame.to_csv(path, index=False)
+        told = ["--auto", "--keep=d", f"--model={model}", f"--out={out}"]
+        done = run("embed", path, *told)
+        assert done.exit_code == 0, done.output
+        before = pd.read_csv(out)
+        done, out = self.place(frame, model, tmp_path)
+        assert done.exit_code == 0, done.output
+        assert "11 missing cells were filled" in done.output
+        np.testing.assert_allclose(pd.read_csv(out), before, atol=1e-9)
+        done, _ = self.place(frame, model, tmp_path, "--missing=-999")
+        assert "12 missing cells were filled" in done.output
+
     def test_only_the_words_that_are_no_truth_values_are_named(self, fitted, tmp_path):
         frame, model, _ = fitted
         frame = frame.astype({"ok": object})

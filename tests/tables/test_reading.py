@@ -331,8 +331,17 @@ class TestColumns:
         columns = choose_columns(table, auto=True)
         assert columns.features["x"].isna().sum() == 10
         assert (
-            columns.decided[0] == f"x: {code:g} counted as missing, as in every feature"
+            columns.decided[0]
+            == f"x: {code:g} counted as missing, as in every feature that is not kept"
         )
+
+    def test_a_code_of_one_column_stays_a_value_in_columns_that_are_kept(self):
+        measured = [*np.linspace(-1000, 1000, 38), -999, -999]
+        table = pd.DataFrame({"kids": [0, 1, 2, -999] * 10, "z": measured})
+        table["rate"] = table["z"]
+        columns = choose_columns(table, auto=True, keep=["z"])
+        assert columns.features.isna().sum().to_dict() == dict(kids=10, z=0, rate=2)
+        assert columns.decided[1].endswith("became missing by this: rate 2")
 
     @pytest.mark.parametrize(
         ("cells", "code"),

@@ -165,8 +165,7 @@ def place_file(
     roles = (id or memory.id, target or memory.target)
     kept = [name for name in roles if name and name in names]
     require_columns(pipeline["columns"], names)
-    known = memory.complete(reading or ReadOptions())
-    customs = Customs(known.decimal, known.dates, known.missing)
+    customs = memory.complete(reading or ReadOptions()).customs()
     length = _rows_at_once(pipeline["embedding"])
     parts = cut_rows(contents, BLOCKS * length)
     kinds = [kept, *vars(customs).values()]

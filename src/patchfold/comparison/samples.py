@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tables import Source, read_source
-from ..tables.interpretation import Customs
 from ..tables.nested import read_frame
 from ..tables.reading import ReadOptions
 
@@ -25,8 +24,7 @@ def read_data(
     if isinstance(data, (str, os.PathLike)):
         source = read_source(data, reading, plain=(named, id))
     else:
-        said = reading or ReadOptions()
-        customs = Customs(said.decimal, said.dates, tuple(said.missing))
+        customs = (reading or ReadOptions()).customs()
         found = read_frame(data, customs, plain=(named, id))
         source = Source("data", found.frame, None, found.notes, found.doubts)
     if target is None or named:

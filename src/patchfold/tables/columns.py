@@ -61,7 +61,8 @@ class Columns:
     decided : list of str
         What was decided about columns because it was asked for (`auto`).
     reading : mapping
-        The part of it that says how the table is read: `missing`, `dates`, `decimal`.
+        The part of it that says how the table is read: `missing`, `dates`, `decimal`;
+        `kept` are the columns in which what is `missing` is none.
     """
 
     features: pd.DataFrame
@@ -159,8 +160,12 @@ def choose_columns(
         reasons = {f.column: f.doubt.reason for f in undecided if f.doubt}
         left_out |= {name: reasons[name] for name in decisions.get("drop", ())}
         id = decisions.get("id", id)
-        others = [name for name in frame if name not in {*left_out, target, id}]
-        frame = _with_missing(frame, others, decisions.get("missing", ()))
+        doubted = {finding.column for finding in undecided}
+        kept = tuple(name for name in keep if name not in doubted)
+        others = [n for n in frame if n not in {*left_out, target, id, *kept}]
+        frame, told = _with_missing(frame, others, decisions, doubted)
+        decided += told
+        decisions["kept"] = kept
         findings = judge(frame, skipped={*left_out, target, id})
     used = [f for f in findings if f.kind not in UNUSED]
     gaps = {f.column: f.missing for f in used if f.missing and f.column not in left_out}
@@ -188,7 +193,7 @@ def choose_columns(
         decided=decided,
         dates=tuple(dates),
         ordered=tuple(n for n in words if getattr(frame[n].dtype, "ordered", False)),
-        reading={key: decisions[key] for key in READING if key in decisions},
+        reading={k: decisions[k] for k in (*READING, "kept") if k in decisions},
     )
 
 
@@ -220,13 +225,23 @@ def choose_from(source: Source, **told: Any) -> Columns:
 
 
 def _with_missing(
-    frame: pd.DataFrame, names: list[str], words: Collection[str]
-) -> pd.DataFrame:
-    """Read columns again in which some words are missing cells."""
+    frame: pd.DataFrame,
+    names: list[str],
+    decisions: Mapping[str, Any],
+    doubted: Collection[str],
+) -> tuple[pd.DataFrame, list[str]]:
+    """Read columns again in which some words are missing cells.
+
+    What is returned, too, says where there are such cells in columns without a doubt.
+    """
+    words = tuple(decisions.get("missing", ()))
     if not words:
-        return frame
-    read = interpret(frame[names], Customs(missing=tuple(words))).frame
-    return frame.assign(**{name: read[name] for name in names})
+        return frame, []
+    read = interpret(frame[names], Customs(missing=words)).frame
+    gained = read.isna().sum() - frame[names].isna().sum()
+    also = [f"{n} {k:,}" for n, k in gained.items() if k and n not in doubted]
+    told = [f"cells of other columns that became missing by this: {listed(also)}"]
+    return frame.assign(**{name: read[name] for name in names}), told if also else []
 
 
 def _features(

@@ -32,7 +32,7 @@ DONE = {
     "id": "{0} names the samples: it {1}",
     "dates": "dates read as {2}: {0} {1}",
     "decimal": "{0} read with the decimal mark {2!r}: it {1}",
-    "missing": "{0}: {2} counted as missing, as in every feature",
+    "missing": "{0}: {2} counted as missing, as in every feature that is not kept",
 }
 """What was done about one: {0} is the column, {1} the reason, {2} the value."""
 

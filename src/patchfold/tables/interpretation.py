@@ -65,12 +65,16 @@ class Customs:
         Words for a missing cell, beside the usual ones.
     likely : {".", ","}
         Decimal mark where neither `decimal` nor the numbers of a column tell.
+    codes, kept : tuple of str
+        More words for a missing cell, and the columns in which they are none.
     """
 
     decimal: str | None = None
     dates: str | None = None
     missing: tuple[str, ...] = ()
     likely: str = "."
+    codes: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -80,6 +84,12 @@ class Customs:
             if value is not None and value not in known:
                 words = " or ".join(known)
                 raise ValueError(f"{name} must be {words}. Got {value!r} instead.")
+
+    def of(self, column: Any) -> Customs:
+        """Return those of one column: its words for a missing cell are in `missing`."""
+        if not self.codes or column in self.kept:
+            return self
+        return replace(self, missing=(*self.missing, *self.codes), codes=())
 
 
 @dataclass(frozen=True)
@@ -135,12 +145,12 @@ def interpret(
     changed: dict[Any, Any] = {}
     for name, kind in frame.dtypes.items():
         if isinstance(kind, np.dtype) and kind.kind in "biuf":
-            unusual = customs.missing or calendar.NAME.search(str(name))
+            unusual = customs.of(name).missing or calendar.NAME.search(str(name))
             if name in plain or not unusual:
                 continue
-            done = _read_numbers(frame[name], customs, name)
+            done = _read_numbers(frame[name], customs.of(name), name)
         elif name in encoded or not isinstance(kind, _categorical()):
-            done = _read_column(frame[name], customs, name, name in plain)
+            done = _read_column(frame[name], customs.of(name), name, name in plain)
         else:
             continue
         if done is None:
@@ -170,7 +180,7 @@ def _follow_others(
     orders = [o for o in ("dmy", "mdy") if f"dates: {calendar.ORDERS[o]}" in words]
     unsure = [name for name, doubt in doubts.items() if doubt.option == "dates"]
     for name in unsure if len(orders) == 1 else ():
-        sure = replace(customs, dates=orders[0])
+        sure = replace(customs.of(name), dates=orders[0])
         done = _read_column(frame[name], sure, name, False)
         if done is not None:
             changed[name], notes[name] = done.values, done.note

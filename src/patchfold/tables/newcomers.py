@@ -51,6 +51,8 @@ class Memory:
         Order of day, month and year, and decimal mark.
     missing : tuple of str
         Words for a missing cell.
+    codes, kept : tuple of str
+        More of them, that were decided, and the columns in which they are none.
     classes : tuple of str
         Names of the classes that the estimator was fitted on.
     """
@@ -65,6 +67,8 @@ class Memory:
     decimal: str | None = None
     missing: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
     def note(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -77,6 +81,8 @@ class Memory:
             decimal=options.decimal or self.decimal,
             dates=options.dates or self.order,
             missing=tuple(dict.fromkeys([*self.missing, *options.missing])),
+            codes=self.codes,
+            kept=self.kept,
         )
 
 
@@ -106,8 +112,10 @@ def remember(
         words=tuple(str(features[name].mode()[0]) for name in columns.categories),
         order=options.dates or (orders.pop() if len(orders) == 1 else None),
         decimal=options.decimal or decided.get("decimal"),
-        missing=tuple(dict.fromkeys([*options.missing, *decided.get("missing", ())])),
+        missing=tuple(dict.fromkeys(options.missing)),
         classes=tuple(classes),
+        codes=tuple(decided.get("missing", ())),
+        kept=tuple(decided.get("kept", ())),
     )
 
 
@@ -121,10 +129,13 @@ def recall(note: Any, numbers: Sequence[str], words: Sequence[str]) -> Memory:
     numbers, words : sequence of str
         Columns of the encoder.
     """
+    if isinstance(note, Mapping):  # earlier files have none of these
+        note = {"codes": [], "kept": [], **note}
     if not isinstance(note, Mapping) or set(note) != set(Memory.__dataclass_fields__):
         raise ValueError("what it says of its table is not complete")
     single = [note[name] for name in ("id", "target", "order", "decimal")]
-    lists = {n: note[n] for n in ("ignored", "dates", "words", "missing", "classes")}
+    named = ("ignored", "dates", "words", "missing", "classes", "codes", "kept")
+    lists = {name: note[name] for name in named}
     if not all(value is None or type(value) is str for value in single):
         raise ValueError("what it says of its table are no names")
     for value in lists.values():

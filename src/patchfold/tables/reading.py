@@ -58,6 +58,8 @@ class ReadOptions:
         Order of day, month and year in dates such as 01/02/2020.
     missing : tuple of str
         Words for a missing cell, beside the usual ones.
+    codes, kept : tuple of str
+        More such words, and the columns in which they are none.
     """
 
     sep: str | None = None
@@ -65,11 +67,19 @@ class ReadOptions:
     decimal: str | None = None
     dates: str | None = None
     missing: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.sep is not None and len(self.sep) != 1:
             raise ValueError(f"sep must be one character. Got {self.sep!r} instead.")
-        Customs(self.decimal, self.dates, self.missing)
+        self.customs()
+
+    def customs(self, decimal: str | None = None, likely: str = ".") -> Customs:
+        """Return what texts are like; the marks count where nothing is said of them."""
+        missing = tuple(self.missing)
+        mark = self.decimal or decimal
+        return Customs(mark, self.dates, missing, likely, self.codes, self.kept)
 
 
 @dataclass(frozen=True)
@@ -231,8 +241,7 @@ def _read_file(
                 f"it has more than one column named {names}: give each its own name, "
                 "or write a header if the first row is none"
             )
-        decimal = options.decimal or raw.decimal
-        customs = Customs(decimal, options.dates, options.missing, raw.likely)
+        customs = options.customs(raw.decimal, raw.likely)
         found = interpret_flat(
             frame.reset_index(drop=True),
             raw.nested,
