@@ -25,6 +25,7 @@ from patchfold.tables import (
 from patchfold.tables.columns import choose_from
 from patchfold.tables.dates import as_days
 from patchfold.tables.description import describe
+from patchfold.tables.embedding import embed_table
 from patchfold.tables.encoding import describe_columns, summarize_columns
 from patchfold.tables.interpretation import Customs, interpret
 from patchfold.tables.judging import judge_columns
@@ -334,6 +335,17 @@ class TestColumns:
             columns.decided[0]
             == f"x: {code:g} counted as missing, as in every feature that is not kept"
         )
+
+    def test_codes_in_the_target_are_named(self, tmp_path):
+        table = pd.DataFrame({"y": [0, 1, 2, -999] * 10, "x": np.arange(40) ** 0.5})
+        found = "-999 in 10 of 40 rows, alone below 0: leave these rows out"
+        assert found in describe(table, "y").loc["y", "problem"]
+        assert describe(table[table["y"] >= 0], "y").loc["y", "problem"] == ""
+        table.to_csv(tmp_path / "t.csv", index=False)
+        done = embed_table(str(tmp_path / "t.csv"), "elap", {}, target="y")
+        assert f"the target 'y' has {found}" in done.remarks[0]
+        compared = pf.compare(table, "y", methods=["pca"], sweep=False)
+        assert any(found in remark for remark in compared.remarks)
 
     def test_a_code_of_one_column_stays_a_value_in_columns_that_are_kept(self):
         measured = [*np.linspace(-1000, 1000, 38), -999, -999]

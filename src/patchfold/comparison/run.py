@@ -19,7 +19,7 @@ from ..estimators.methods import Method
 from ..tables import Columns, Source, make_encoder
 from ..tables.columns import choose_from
 from ..tables.encoding import describe_columns
-from ..tables.judging import is_measurement
+from ..tables.judging import codes_among, is_measurement
 from ..tables.reading import ReadOptions
 from .choosing import CLASS_METHODS, choose_methods, kind_of
 from .comparison import Comparison
@@ -176,6 +176,8 @@ def _choose(
     # Of all rows, as a part of them would not show a row counter.
     columns = choose_from(source, target=source.target, **told)
     remarks += [f"Decided: {line}." for line in columns.decided]
+    codes = "" if columns.target is None else codes_among(columns.target)
+    remarks += [f"The target has {codes}."] if codes else []
     rows = draw_rows(source.frame, source.target, max_samples, remarks)
     return source.frame.iloc[rows], columns.take(rows)
 

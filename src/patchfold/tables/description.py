@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..backends.environment import require_packages
 from .columns import check_names
 from .decisions import UndecidedColumnsError
-from .judging import is_measurement, judge_columns, rare_classes
+from .judging import codes_among, is_measurement, judge_columns, rare_classes
 from .nested import read_frame, refuse_nested
 from .reading import read_source
 
@@ -98,9 +98,10 @@ def describe(
     ):
         if name is not None:
             missing = int(frame[name].isna().sum())
-            classes = kind == "target" and not is_measurement(frame[name])
-            alone = rare_classes(frame[name]) if classes else ""
-            rows[name] = [kind, missing, found.notes.get(name, ""), alone, ""]
+            problem = codes_among(frame[name]) if kind == "target" else ""
+            if kind == "target" and not is_measurement(frame[name]):
+                problem = problem or rare_classes(frame[name])
+            rows[name] = [kind, missing, found.notes.get(name, ""), problem, ""]
     heads = ["kind", "missing", "note", "problem", "decision"]
     order = [name for name in frame.columns if name in rows]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=heads).loc[order]

@@ -21,7 +21,7 @@ from . import (
 )
 from .columns import choose_from
 from .encoding import summarize_columns
-from .judging import holds_classes, is_measurement, rare_classes
+from .judging import codes_among, holds_classes, is_measurement, rare_classes
 from .newcomers import class_columns, remember
 from .reading import ReadOptions
 
@@ -157,7 +157,11 @@ def embed_table(
         about=about | {"table": memory.note()},
         encoded=summarize_columns(columns, categories=categories, scale=scale),
         seconds=seconds,
-        remarks=[*read.remarks, *_rare(columns.target, chosen.supervised), *warned],
+        remarks=[
+            *read.remarks,
+            *_judge_target(columns.target, chosen.supervised),
+            *warned,
+        ],
         notes=[*_notes(read, columns), *unread],
     )
 
@@ -198,12 +202,13 @@ def _fitted(
     return points, seconds, list(dict.fromkeys(str(w.message) for w in caught))
 
 
-def _rare(target: pd.Series | None, supervised: bool) -> list[str]:
-    """Say which classes have one row; of measurements only where they are classes."""
-    if target is None or (is_measurement(target) and not supervised):
+def _judge_target(target: pd.Series | None, supervised: bool) -> list[str]:
+    """Say what is odd about a target; of measurements no classes of one row."""
+    if target is None:
         return []
-    alone = rare_classes(target)
-    return [f"the target {str(target.name)!r} has {alone}."] if alone else []
+    are_classes = supervised or not is_measurement(target)
+    found = [codes_among(target), rare_classes(target) if are_classes else ""]
+    return [f"the target {str(target.name)!r} has {what}." for what in found if what]
 
 
 def _notes(read: Source, columns: Columns) -> list[str]:

@@ -265,6 +265,18 @@ def rare_classes(target: pd.Series) -> str:
     return f"{many} of one row: {listed([str(name) for name in alone])}"
 
 
+def codes_among(target: pd.Series) -> str:
+    """Say which numbers of a target look like codes for missing values, if any do."""
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    kind = target.dtype
+    if not is_numeric_dtype(kind) or is_bool_dtype(kind) or target.isna().all():
+        return ""
+    found = doubt_code(target.to_numpy(dtype=np.float64, na_value=np.nan))
+    cure = "leave these rows out if that stands for missing values"
+    return f"{found.reason.removeprefix('has ')}: {cure}" if found else ""
+
+
 def is_measurement(target: pd.Series) -> bool:
     """Say whether a target is numbers on a scale, and not classes."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
