@@ -156,16 +156,11 @@ def choose_columns(
     decided: list[str] = []
     decisions: dict[str, Any] = {}
     if auto and undecided:
-        decisions, decided = decide(undecided), tell_decisions(undecided)
+        given = {*drop, target, id}
+        frame, decisions, decided = _decide(frame, undecided, given, keep)
         reasons = {f.column: f.doubt.reason for f in undecided if f.doubt}
         left_out |= {name: reasons[name] for name in decisions.get("drop", ())}
         id = decisions.get("id", id)
-        doubted = {finding.column for finding in undecided}
-        kept = tuple(name for name in keep if name not in doubted)
-        others = [n for n in frame if n not in {*left_out, target, id, *kept}]
-        frame, told = _with_missing(frame, others, decisions, doubted)
-        decided += told
-        decisions["kept"] = kept
         findings = judge(frame, skipped={*left_out, target, id})
     used = [f for f in findings if f.kind not in UNUSED]
     gaps = {f.column: f.missing for f in used if f.missing and f.column not in left_out}
@@ -195,6 +190,26 @@ def choose_columns(
         ordered=tuple(n for n in words if getattr(frame[n].dtype, "ordered", False)),
         reading={k: decisions[k] for k in (*READING, "kept") if k in decisions},
     )
+
+
+def _decide(
+    frame: pd.DataFrame,
+    undecided: Sequence[Finding],
+    given: Collection[str | None],
+    keep: Sequence[str],
+) -> tuple[pd.DataFrame, dict[str, Any], list[str]]:
+    """Decide what is undecided; return the table, the decisions, and lines on them.
+
+    A code for a missing cell counts in all columns but those that are `given` (target,
+    id, dropped) or kept without a doubt.
+    """
+    decisions = decide(undecided)
+    doubted = {finding.column for finding in undecided}
+    decisions["kept"] = tuple(name for name in keep if name not in doubted)
+    out = {*given, *decisions["kept"], *decisions.get("drop", ()), decisions.get("id")}
+    others = [name for name in frame if name not in out]
+    frame, told = _with_missing(frame, others, decisions, doubted)
+    return frame, decisions, [*tell_decisions(undecided), *told]
 
 
 def _refuse_undecided(

@@ -125,15 +125,8 @@ def embed_table(
         raise ValueError(
             f"{chosen.title} is supervised: name the column of the classes (--target)."
         )
-    columns = choose_from(
-        read,
-        target=target,
-        drop=drop,
-        id=id,
-        impute=impute,
-        keep=keep,
-        auto=auto,
-    )
+    asked = {"drop": drop, "id": id, "impute": impute, "keep": keep, "auto": auto}
+    columns = choose_from(read, target=target, **asked)
     chosen, unread = (chosen, []) if method else _begin_with(columns.target)
     encoder = make_encoder(
         columns, categories=categories, scale=scale, impute=columns.impute
