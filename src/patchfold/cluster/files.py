@@ -184,15 +184,17 @@ def place_file(
     n_kept = done = len(parts) - len(missing)
     if progress is not None:
         progress(done, len(parts))
-    news, caught = News(0), dict[str, None]()
+    news, caught = News(0), dict[int, list[str]]()
     pieces = [(n, n * BLOCKS * length, parts[n]) for n in missing]
-    for _, (found, told) in run_tasks(client, _place_part, job, pieces):
+    for place, (found, told) in run_tasks(client, _place_part, job, pieces):
         news += found
-        caught.update(dict.fromkeys(told))
+        caught[place] = told
         done += 1
         if progress is not None:
             progress(done, len(parts))
     _close_folder(folder, out, len(parts))
+    # Parts end in any order; the remarks are in that of the rows.
+    warned = dict.fromkeys(text for place in sorted(caught) for text in caught[place])
     return Placed(
         contents.n_rows,
         len(parts),
@@ -200,7 +202,7 @@ def place_file(
         time.perf_counter() - start,
         pipeline,
         about,
-        [*name_strangers(names, pipeline["columns"], memory), *news.told(), *caught],
+        [*name_strangers(names, pipeline["columns"], memory), *news.told(), *warned],
     )
 
 

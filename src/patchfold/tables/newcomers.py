@@ -207,7 +207,9 @@ class News:
         said = [
             f"{_rows(count)} levels of {name!r} that the model has not seen, which "
             f"count as missing ({listed(levels)})"
-            for name, (count, levels) in self.unseen.items()
+            for name, (count, levels) in sorted(
+                self.unseen.items(), key=lambda item: (-item[1][0], item[0])
+            )
         ]
         if self.missing:
             count = sum(self.missing.values())
@@ -240,7 +242,9 @@ def _added(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
 
 
 def _counts(found: Mapping[str, int]) -> str:
-    return listed([f"{name} {count}" for name, count in found.items()])
+    """Name the columns, those with most cells first: parts may come in any order."""
+    ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    return listed([f"{name} {count}" for name, count in ranked])
 
 
 def _rows(count: int) -> str:
