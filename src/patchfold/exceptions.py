@@ -13,7 +13,7 @@ class PatchfoldWarning(UserWarning):
 
 
 class DisconnectedGraphWarning(PatchfoldWarning):
-    """The neighbour graph fell into components, which were joined."""
+    """The neighbour graph fell into components; they were joined, or stay apart."""
 
 
 class DegeneratePatchWarning(PatchfoldWarning):
@@ -76,7 +76,7 @@ class SingularPatchError(ValueError):
     """A patch covariance cannot be inverted, as it is not regularised."""
 
 
-class DisconnectedGraphError(ValueError):
+class DisconnectedGraphError(ValueError, RuntimeError):
     """A precomputed graph is in pieces, and the distances between them are unknown."""
 
 

@@ -9,6 +9,7 @@ from helpers.estimators import over_graph_embeddings
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.manifold import trustworthiness
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, kneighbors_graph
 from sklearn.pipeline import make_pipeline
@@ -316,28 +317,85 @@ def test_an_entry_that_is_no_number_is_refused(value):
         pf.PatchIsomap(dissimilarity="precomputed").fit(wrong)
 
 
+def in_pieces(*sizes):
+    """Return a sparse graph of distances whose pieces have these sizes."""
+    parts = [pf.PatchIsomap(n_neighbors=7).fit(X[:size]).graph_ for size in sizes]
+    return sp.block_diag(parts, format="csr")
+
+
 @over_graph_embeddings
 def test_a_sparse_graph_in_pieces_is_refused(estimator):
-    graph = pf.PatchIsomap(n_neighbors=7).fit(X).graph_
-    pieces = sp.block_diag([graph, graph, graph], format="csr")
+    if estimator is pf.PatchEigenmaps:
+        pytest.skip("its eigenvectors are those of a graph in pieces too")
     name = "connected components"
     if estimator is pf.PatchLLE:
         name = "groups whose neighbours are all their own"
     with pytest.raises(
         DisconnectedGraphError,
         match=re.escape(
-            f"the precomputed graph has 3 {name}, and a sparse matrix does not say how "
-            "far apart they are. Pass a connected graph, or the dense matrix of "
-            "dissimilarities."
+            f"The precomputed graph has 3 {name} (of 50, 40, 30 samples), and a sparse "
+            "matrix does not say how far apart they are. Pass a connected graph, or "
+            "the dense matrix of dissimilarities."
         ),
     ):
-        estimator(n_neighbors=7, dissimilarity="precomputed").fit(pieces)
+        estimator(n_neighbors=7, dissimilarity="precomputed").fit(in_pieces(40, 50, 30))
+
+
+@pytest.mark.parametrize("solver", ["dense", "arpack", "auto"])
+def test_eigenmaps_of_a_sparse_graph_in_pieces_tell_these_apart_with_a_warning(solver):
+    graph, piece = in_pieces(40, 50, 30), np.repeat([0, 1, 2], [40, 50, 30])
+    model = pf.PatchEigenmaps(dissimilarity="precomputed", eigen_solver=solver)
+    words = "The precomputed graph has 3 connected components .* up to number 2 only"
+    with pytest.warns(DisconnectedGraphWarning, match=words):
+        model.fit(graph)
+    places = np.stack([model.embedding_[piece == k].mean(axis=0) for k in range(3)])
+    np.testing.assert_allclose(model.embedding_, places[piece], atol=1e-8)
+    assert cdist(places, places)[np.triu_indices(3, 1)].min() > 0.01
+    new = sp.csr_array(graph[[5, 60, 110]] * 0.9)
+    np.testing.assert_allclose(model.transform(new), places, atol=1e-8)
+
+
+def test_eigenmaps_have_the_coordinates_of_each_piece_after_those_that_are_constant():
+    settings = {"dissimilarity": "precomputed", "kernel_width": 1.0}
+    alone = [
+        pf.PatchEigenmaps(3, **settings).fit(in_pieces(size)).eigenvalues_
+        for size in (40, 50)
+    ]
+    with pytest.warns(DisconnectedGraphWarning, match="up to number 1 only"):
+        both = pf.PatchEigenmaps(4, **settings).fit(in_pieces(40, 50))
+    expected = np.sort(np.concatenate([[0], *alone]))[:4]
+    np.testing.assert_allclose(both.eigenvalues_, expected, atol=1e-12)
+
+
+def test_eigenmaps_refuse_a_sparse_graph_with_a_sample_that_has_no_edge():
+    graph = sp.block_diag([in_pieces(40), sp.csr_array((1, 1))], format="csr")
+    with pytest.raises(DisconnectedGraphError, match=r"Alone in theirs: row 40\. Pass"):
+        pf.PatchEigenmaps(dissimilarity="precomputed").fit(graph)
 
 
 def test_a_sparse_graph_without_edges_is_refused():
     empty = sp.csr_array((5, 5))
     with pytest.raises(DisconnectedGraphError, match="has 5 connected components"):
         pf.PatchIsomap(n_neighbors=2, dissimilarity="precomputed").fit(empty)
+
+
+def test_a_map_of_a_sparse_graph_in_pieces_draws_each_of_them_with_a_warning():
+    sizes = [50, 40, 20, 2]
+    graph = sp.block_diag(
+        [*(in_pieces(size) for size in sizes[:3]), sp.csr_array([[0, 1.0], [1.0, 0]])],
+        format="csr",
+    )
+    words = "has 4 connected components .* side by side; only what is within each"
+    with pytest.warns(DisconnectedGraphWarning, match=words):
+        found = pf.CauchyMap(n_neighbors=7, dissimilarity="precomputed").fit(graph)
+    ends = np.cumsum(sizes)
+    parts = np.split(found.embedding_, ends[:-1])
+    assert trustworthiness(X, parts[0], n_neighbors=5) > 0.9
+    for size, part in zip(sizes[:3], parts, strict=False):
+        assert trustworthiness(X[:size], part, n_neighbors=5) > 0.85
+    sides = np.repeat(np.arange(4), sizes)
+    near = cdist(found.embedding_, found.embedding_) + 1e9 * np.eye(ends[-1])
+    np.testing.assert_array_equal(sides[near.argmin(axis=1)], sides)
 
 
 @over_graph_embeddings

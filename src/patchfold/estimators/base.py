@@ -76,6 +76,7 @@ class PatchEmbedding(
     _can_take_all_pairs: ClassVar[bool] = False
     _links_new_samples: ClassVar[bool] = True
     _joins_closed_groups: ClassVar[bool] = False
+    _draws_pieces: ClassVar[bool] = False
     _reads_relation: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -157,6 +158,7 @@ class PatchEmbedding(
             radius=self.radius,
             label_rule=rule if removes else None,
             precomputed=is_precomputed(self),
+            draws_pieces=self._draws_pieces,
             search=source.metric_search,
             n_jobs=self.n_jobs,
         )

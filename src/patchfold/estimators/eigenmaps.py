@@ -217,6 +217,7 @@ class PatchEigenmaps(PatchEmbedding):
         "kernel_width_": Number(0, open_low=True),
         "eigenvalues_": Numbers(("components",)),
     }
+    _draws_pieces: ClassVar[bool] = True
     _made_again: ClassVar[frozenset[str]] = PatchEmbedding._made_again | {
         "affinity_",
     }

@@ -16,9 +16,8 @@ from ..backends.arrays import Array, array_namespace
 from ..backends.backend import NUMPY, backend_for, on_any_device, require_memory
 from ..backends.distances import Entries, Products
 from ..backends.threads import map_blocks
-from ..exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
+from ..exceptions import DisconnectedGraphWarning, warn
 from ..neighbors.metric_search import MetricSearch
-from ..neighbors.radius import name_rows
 from ..records import Pairs
 from .facing import (
     MOST_GROUPS,
@@ -26,6 +25,7 @@ from .facing import (
     closest_of_many,
     facing_samples,
 )
+from .precomputed import keep_pieces
 from .weights import Components, pairs_from_directed
 
 
@@ -288,6 +288,7 @@ def join_components(
     radius: float | None = None,
     label_rule: str | None = None,
     precomputed: bool = False,
+    draws_pieces: bool = False,
     search: MetricSearch | None = None,
     n_jobs: int | None = None,
 ) -> Pairs:
@@ -301,13 +302,16 @@ def join_components(
         Its pieces.
     X : array (n, m), or sparse array
         Samples; with `precomputed`, their dissimilarities (n, n). A sparse matrix does
-        not say how far apart the pieces are: that is an error.
+        not say how far apart the pieces are: that is an error, or with `draws_pieces`
+        a warning, and they stay apart.
     n_neighbors, radius : int or None, float or None
         What the warning says was used.
     label_rule : str or None
         The rule that has taken edges away, if one has.
     precomputed : bool
         What X holds.
+    draws_pieces : bool
+        Whether the embedding has coordinates for a graph in pieces too.
     search : MetricSearch or None
         What measures samples; None is the Euclidean distance.
     n_jobs : int or None
@@ -316,32 +320,25 @@ def join_components(
     Returns
     -------
     Pairs
-        The same graph, if it was one, or the joined one.
+        The same graph, if it was one or stays in pieces, or the joined one.
     """
-    count, labels, name = components.count, components.labels, components.name
-    if count == 1:
+    if components.count == 1:
         return pairs
     if precomputed and sp.issparse(X):
-        raise DisconnectedGraphError(
-            f"the precomputed graph has {count} {name}, and a sparse matrix does not "
-            "say how far apart they are. Pass a connected graph, or the dense matrix "
-            "of dissimilarities."
-        )
-    labels = NUMPY.bring(labels)
-    sizes = sorted(np.bincount(labels[labels >= 0]).tolist(), reverse=True)
-    shown = ", ".join(map(str, sizes[:5])) + (", ..." if count > 5 else "")
+        keep_pieces(components, draws_pieces)
+        return pairs
     cause, remedy = f"n_neighbors={n_neighbors}", " Raise n_neighbors to avoid this."
     if radius is not None:
         cause, remedy = f"radius={radius:g}", " Raise radius to avoid this."
     if label_rule is not None:
         cause, remedy = f"label_rule={label_rule!r}, which removes edges", ""
     warn(
-        f"The neighbour graph has {count} {name} (of {shown} samples) with {cause}. "
-        f"{_name_isolated(labels)}"
-        "They were joined by their closest pairs, and what lies between them is not to "
-        f"be trusted.{remedy}",
+        f"The neighbour graph has {components.shown} with {cause}. "
+        f"{components.isolated}They were joined by their closest pairs, and what lies "
+        f"between them is not to be trusted.{remedy}",
         DisconnectedGraphWarning,
     )
+    labels = NUMPY.bring(components.labels)
     row, column = closest_pairs(
         X, labels, precomputed=precomputed, search=search, n_jobs=n_jobs
     )
@@ -351,10 +348,3 @@ def join_components(
         xp.concat([pairs.row, row, column]),
         xp.concat([pairs.column, column, row]),
     )
-
-
-def _name_isolated(labels: np.ndarray) -> str:
-    """Say which samples are pieces of their own, if some are."""
-    sizes = np.bincount(labels[labels >= 0])
-    alone = np.flatnonzero((labels >= 0) & (sizes[labels] == 1))
-    return f"Alone in theirs: {name_rows(alone)}. " if alone.size else ""

@@ -13,10 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.backend import NUMPY
+from ..exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from ..neighbors.radius import raise_no_neighbors, warn_isolated_queries
 from ..records import EdgeList, Links, Pairs
 from ..validation import LARGEST
-from .weights import complete_graph, pairs_from_directed
+from .weights import Components, complete_graph, pairs_from_directed
 
 
 def check_dissimilarities(D: Any, *, square: bool) -> None:
@@ -83,6 +84,38 @@ def edges_from_matrix(
         row = np.repeat(np.arange(n), n_neighbors)
         pairs = pairs_from_directed(n, row, nearest.ravel())
     return edges_along(D, pairs)
+
+
+def keep_pieces(components: Components, draws_pieces: bool) -> None:
+    """Say what becomes of a sparse matrix in pieces: a warning, or an error.
+
+    Parameters
+    ----------
+    components : Components
+        Its pieces.
+    draws_pieces : bool
+        Whether the embedding is by eigenvectors, which such a graph has too.
+    """
+    if not draws_pieces or components.isolated:
+        raise DisconnectedGraphError(
+            f"{describe_pieces(components)}Pass a connected graph, or the dense matrix "
+            "of dissimilarities."
+        )
+    warn(
+        f"{describe_pieces(components)}So coordinates up to number "
+        f"{components.count - 1} only tell them apart: there, all samples of one have "
+        "the same value. Pass a connected graph or the dense matrix of "
+        "dissimilarities, or fit each of them by itself.",
+        DisconnectedGraphWarning,
+    )
+
+
+def describe_pieces(components: Components) -> str:
+    """Say what pieces a sparse precomputed matrix has."""
+    return (
+        f"The precomputed graph has {components.shown}, and a sparse matrix does not "
+        f"say how far apart they are. {components.isolated}"
+    )
 
 
 def keep_nearest(

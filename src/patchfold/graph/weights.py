@@ -18,9 +18,10 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.backend import on_any_device
+from ..backends.backend import NUMPY, on_any_device
 from ..backends.native.graph import unite_relations
 from ..exceptions import VanishingWeightsWarning, warn
+from ..neighbors.radius import name_rows
 from ..records import EdgeList, Pairs
 
 WEAK_WEIGHT = 1e-10
@@ -90,6 +91,30 @@ class Components:
     labels: Array
     name: str = "connected components"
 
+    @property
+    def shown(self) -> str:
+        """How many pieces there are, and the sizes of the largest.
+
+        Examples
+        --------
+        >>> Components(2, np.array([0, 1, 1])).shown
+        '2 connected components (of 2, 1 samples)'
+        """
+        sizes = sorted(self._sizes().tolist(), reverse=True)
+        some = ", ".join(map(str, sizes[:5])) + (", ..." if self.count > 5 else "")
+        return f"{self.count} {self.name} (of {some} samples)"
+
+    @property
+    def isolated(self) -> str:
+        """Which samples are pieces of their own, as a sentence; "" if none are."""
+        labels = NUMPY.bring(self.labels)
+        alone = np.flatnonzero((labels >= 0) & (self._sizes()[labels] == 1))
+        return f"Alone in theirs: {name_rows(alone)}. " if alone.size else ""
+
+    def _sizes(self) -> np.ndarray:
+        labels = NUMPY.bring(self.labels)
+        return np.bincount(labels[labels >= 0])
+
 
 def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[Array, float]:
     """Return exp(-d²/t) for every edge, and warn if the weights fall apart.
@@ -114,9 +139,9 @@ def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[Array, float]:
     if float(squared.max()) <= reach:  # the graph is one piece, or was made one
         return weights, zero
     strong = squared <= reach
-    ends = edges.pairs.source[strong], edges.pairs.target[strong]
-    pieces, _ = find_pieces(edges.pairs.n_samples, *ends)
-    if pieces > 1:
+    n, ends = edges.pairs.n_samples, (edges.pairs.source, edges.pairs.target)
+    pieces, _ = find_pieces(n, *(end[strong] for end in ends))
+    if pieces > 1 and pieces > find_pieces(n, *ends)[0]:
         middle = median(squared)
         remedy = (
             f"Set kernel_width='auto', the median squared dissimilarity, {middle:.3g}."

@@ -12,13 +12,20 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from ...backends.arrays import in_32_bits
 from ...backends.backend import on_any_device
 from ...backends.native.graph import add_mirrored
 from ...dissimilarity.table import compare_pairs, describe_patches, get_dissimilarity
-from ...graph.precomputed import edges_from_matrix, keep_nearest, links_from_matrix
-from ...graph.weights import pairs_from_directed
+from ...exceptions import DisconnectedGraphWarning, warn
+from ...graph.precomputed import (
+    describe_pieces,
+    edges_from_matrix,
+    keep_nearest,
+    links_from_matrix,
+)
+from ...graph.weights import Components, pairs_from_directed
 from ...neighbors.choice import open_search
 from ...neighbors.metric import ChangedRows, Metric
 from ...neighbors.sparse_metric import SparseMetric
@@ -298,6 +305,7 @@ def open_matrix(
     if sp.issparse(D):
         edges = sp.csr_array(D[order][:, order])
         edges.sort_indices()
+        _warn_of_pieces(edges)
         scores = graph_scores(_closeness(edges))
         return source, Setting(order, scores, _rows_of(edges), None)
     D = D[order][:, order]
@@ -315,6 +323,18 @@ def _require_edges(edges: sp.csr_array) -> None:
         raise ValueError(
             f"sample {int(counts.argmin())} has no stored dissimilarity to any other "
             "sample; store at least one per row of X."
+        )
+
+
+def _warn_of_pieces(edges: sp.csr_array) -> None:
+    """Say that nothing is known of how pieces of a sparse matrix lie to each other."""
+    found = Components(*connected_components(edges, directed=False))
+    if found.count > 1:
+        warn(
+            f"{describe_pieces(found)}The map puts them side by side; only what is "
+            "within each of them is to be trusted. Pass a connected graph, or the "
+            "dense matrix of dissimilarities.",
+            DisconnectedGraphWarning,
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from ...backends.backend import on_any_device
@@ -32,6 +33,9 @@ ROUGH = 1e-4
 
 FEW = 100
 """Sparse samples with no more rows or features are seen in the space they span."""
+
+TURN = np.pi * (3 - 5**0.5)
+"""Golden angle: pieces that are put round a middle by it do not cover each other."""
 
 FINEST = 2.0**-24
 """Coordinates of a start are multiples of this."""
@@ -223,8 +227,15 @@ def matrix_scores(D: np.ndarray) -> np.ndarray:
 
 
 def graph_scores(weights: Any) -> np.ndarray:
-    """Return scores (n, 2) of a graph alone: eigenvectors of its random walk."""
+    """Return scores (n, 2) of a graph alone: eigenvectors of its random walk.
+
+    Those of a graph in pieces would be constant on each, and its samples never part:
+    such pieces have scores of their own.
+    """
     n = weights.shape[0]
+    count, label = connected_components(weights, directed=False)
+    if count > 1:
+        return _side_by_side(weights, label)
     root = 1 / np.sqrt(np.maximum(np.asarray(weights.sum(axis=1)).ravel(), 1e-300))
     scale = sp.diags_array(root)
     walk = (scale @ weights @ scale + sp.eye_array(n)).tocsr()  # no negative values
@@ -235,6 +246,22 @@ def graph_scores(weights: Any) -> np.ndarray:
         vectors = eigsh(walk, k=3, which="LA", v0=1 / root)[1][:, ::-1]
     scores = vectors[:, 1:3] * root[:, None]
     return scores * orientation(scores)
+
+
+def _side_by_side(weights: Any, label: np.ndarray) -> np.ndarray:
+    """Put the scores of pieces round a middle, the largest first, each in its room."""
+    n, sizes = weights.shape[0], np.bincount(label)
+    members = np.split(np.argsort(label, kind="stable"), np.cumsum(sizes)[:-1])
+    scores, before = np.zeros((n, 2)), 0
+    for place, piece in enumerate(np.argsort(-sizes, kind="stable")):
+        rows, share = members[piece], sizes[piece] / n
+        own = graph_scores(weights[rows][:, rows])
+        own *= share**0.5 / 3 / own.std()
+        scores[rows, : own.shape[1]] = own
+        away, angle = (before / n + share / 2) ** 0.5, TURN * place
+        scores[rows] += away * np.array([np.cos(angle), np.sin(angle)])
+        before += sizes[piece]
+    return scores
 
 
 @on_any_device
