@@ -224,10 +224,6 @@ class Pairs:
     row: Array
     column: Array
 
-    def alone(self) -> Pairs:
-        """Return the edges without the relation, which takes as much memory."""
-        return Pairs(self.n_samples, self.source, self.target, None, None)
-
     @cached_property
     def edge(self) -> Array:
         """Position (R,) of each directed relation among the E edges."""

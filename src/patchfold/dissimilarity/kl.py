@@ -143,8 +143,8 @@ def _describe_dense(patches: Patches, block: slice) -> Description:
     xp = array_namespace(patches.mean)
     precision = xp.linalg.inv(patches.take(block).covariance)
     both = _pack(precision) + _pack(xp.matrix_transpose(precision))
-    row, column = _upper_triangle(precision)
-    on_diagonal = xp.astype(row == column, both.dtype)
+    row, column = _triangle(precision.shape[-1])
+    on_diagonal = xp.asarray(row == column, dtype=both.dtype, device=both.device)
     return packed, both * (1 - on_diagonal / 2)
 
 
@@ -191,7 +191,9 @@ def _kl_packed(left: PackedGaussians, right: PackedGaussians) -> Array:
     if gap.shape == delta.shape:  # diagonal, or one feature
         outer = delta * delta
     else:
-        row, column = _upper_triangle(delta)
+        row, column = _triangle(delta.shape[1])
+        row = xp.asarray(row, device=delta.device)
+        column = xp.asarray(column, device=delta.device)
         outer = xp.take(delta, row, axis=1) * xp.take(delta, column, axis=1)
     means = xp.vecdot(outer, left.precision) + xp.vecdot(outer, right.precision)
     return not_negative((traces + means) / 4)
@@ -234,23 +236,15 @@ def _square(matrices: Array) -> Array:
     return xp.sum(matrices * matrices, axis=(1, 2))
 
 
-def _upper_triangle(like: Array) -> tuple[Array, Array]:
-    """Return rows and columns of the upper triangle, for the last axis of `like`."""
-    xp = array_namespace(like)
-    row, column = _triangle(like.shape[-1])
-    return (
-        xp.asarray(row, device=like.device),
-        xp.asarray(column, device=like.device),
-    )
-
-
 _triangle = lru_cache(np.triu_indices)
-"""As costly as a hundred pairs are to compare, and wanted in every block of them."""
+"""Rows and columns of an upper triangle: as costly as a hundred pairs are to compare,
+and wanted in every block of them."""
 
 
 def _pack(matrices: Array) -> Array:
     """Flatten the upper triangles of a batch of m x m matrices."""
     xp, m = array_namespace(matrices), matrices.shape[-1]
-    row, column = _upper_triangle(matrices)
+    row, column = _triangle(m)
+    places = xp.asarray(row * m + column, device=matrices.device)
     flat = xp.reshape(matrices, (matrices.shape[0], m * m))
-    return xp.take(flat, row * m + column, axis=1)
+    return xp.take(flat, places, axis=1)

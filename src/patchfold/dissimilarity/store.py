@@ -1,8 +1,9 @@
-"""The store of training patches: their descriptions, or a maker of these.
+"""Other stores of training patches than the descriptions of all (`HeldPatches`).
 
 A description takes many times the memory of its sample: two matrices of m x m numbers
-for a divergence of Gaussians. Where all of them together are too many for a machine,
-those of a few samples are made from their neighbours each time anew.
+for a divergence of Gaussians. Of many samples they are made a few at a time. Where all
+of them together are too many for a machine, those of a few samples are made from their
+neighbours each time anew. Where a metric compares samples there are no patches.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.arrays import Array
 from ..backends.threads import fill_blocks, map_blocks
 from ..exceptions import DegeneratePatchWarning, SingularPatchError
 from ..neighbors.metric_search import MetricSearch
 from ..patches.fitting import CentersOnly, PatchFitter, warn_if_degenerate
 from ..records import EdgeValues, Neighborhoods, Pairs, pointer_of
 from .table import (
+    HeldPatches,
     arrays_of,
     check_lengths,
     compare_pairs,
@@ -34,62 +35,6 @@ they are made on demand; those of their neighbours come on top."""
 
 TOGETHER = 256
 """Patches that are described at a time where all are: their points stay in cache."""
-
-
-@dataclass(frozen=True)
-class HeldPatches:
-    """Descriptions of all patches, in memory.
-
-    Attributes
-    ----------
-    dissimilarity : str or callable
-        What compares the patches.
-    fitter : PatchFitter or CentersOnly
-        What fitted them, and fits those of new samples.
-    described : description
-        One row per training sample.
-    order : int array (n,) or None
-        The samples in an order in which those near each other follow.
-    """
-
-    dissimilarity: Any
-    fitter: PatchFitter | CentersOnly
-    described: Any
-    order: np.ndarray | None = None
-
-    def compare(self, pairs: Pairs, n_jobs: int | None) -> EdgeValues:
-        """Compare the patches at both ends of every edge."""
-        return compare_pairs(
-            get_dissimilarity(self.dissimilarity),
-            self.described,
-            self.described,
-            pairs.source,
-            pairs.target,
-            order=self.order,
-            n_jobs=n_jobs,
-        )
-
-    def link(
-        self, described: Any, row: Array, column: Array, n_jobs: int | None
-    ) -> EdgeValues:
-        """Compare new patches with those of training samples.
-
-        Parameters
-        ----------
-        described : description
-            Of the patches of new samples.
-        row, column : int arrays (R,)
-            A new sample, and the training sample it is compared with.
-        n_jobs : int or None
-            Number of threads.
-
-        Returns
-        -------
-        EdgeValues
-        """
-        row_of_table = get_dissimilarity(self.dissimilarity)
-        known = self.described
-        return compare_pairs(row_of_table, described, known, row, column, n_jobs=n_jobs)
 
 
 @dataclass(frozen=True)
@@ -240,17 +185,17 @@ def defer_patches(
     return PatchesOnDemand(dissimilarity, fitter, near)
 
 
-def hold_patches(
+def describe_by_cells(
     dissimilarity: Any,
     fitter: PatchFitter | CentersOnly,
     near: Neighborhoods | None,
-    order: np.ndarray | None,
+    order: np.ndarray,
     n_jobs: int | None,
-) -> HeldPatches:
-    """Describe the patches of all training samples.
+) -> Any:
+    """Describe the patches of all training samples a few at a time, cell by cell.
 
-    Of many samples a few at a time, cell by cell: all patches at once would take as
-    much memory as what is kept of them, and neighbours be read from all over it.
+    All patches at once would take as much memory as what is kept of them, and
+    neighbours be read from all over it.
 
     Parameters
     ----------
@@ -260,25 +205,27 @@ def hold_patches(
         What fits them.
     near : Neighborhoods or None
         Neighbours in the patch of every training sample.
-    order : int array (n,) or None
-        All samples cell by cell, where there are cells.
+    order : int array (n,)
+        All samples cell by cell.
     n_jobs : int or None
         Number of threads.
+
+    Returns
+    -------
+    description or None
+        None where only all at once can be described.
     """
-    row = get_dissimilarity(dissimilarity)
     by_name = isinstance(dissimilarity, str) and isinstance(fitter, PatchFitter)
     even = near is not None and near.pointer is None
-    if order is None or not (by_name and even and fitter.includes_centers):
-        patches = fitter.of_training(near, n_jobs=n_jobs)
-        described = describe_patches(row, patches, n_jobs=n_jobs)
-        return HeldPatches(dissimilarity, fitter, described, order)
+    if not (by_name and even and fitter.includes_centers):
+        return None
     deferred = defer_patches(dissimilarity, fitter, near)
     try:
-        described = deferred.describe_all(order, n_jobs)
+        return deferred.describe_all(order, n_jobs)
     except SingularPatchError:  # to be counted among all of them
         # Threads share the filters of warnings: they are changed here alone.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DegeneratePatchWarning)  # given already
             patches = fitter.of_training(near, n_jobs=n_jobs)
-        described = describe_patches(row, patches, n_jobs=n_jobs)
-    return HeldPatches(dissimilarity, fitter, described, order)
+        row = get_dissimilarity(dissimilarity)
+        return describe_patches(row, patches, n_jobs=n_jobs)

@@ -19,7 +19,7 @@ from joblib import parallel_config
 from ..backends.arrays import Array, array_namespace
 from ..backends.native.loops import pairs_at_once
 from ..backends.threads import map_blocks
-from ..records import EdgeValues, Patches
+from ..records import EdgeValues, Pairs, Patches
 from ..validation import LARGEST
 from .curvature import (
     compare_directions,
@@ -252,6 +252,41 @@ def compare_pairs(
         values = _join(map_blocks(compare, n_pairs, room, n_jobs), xp)
     check_lengths(values.label_free, *(names or (source, target)))
     return values
+
+
+@dataclass(frozen=True)
+class HeldPatches:
+    """Descriptions of all training patches, in memory.
+
+    Attributes
+    ----------
+    dissimilarity : str or callable
+        What compares the patches.
+    fitter : PatchFitter or CentersOnly
+        What fitted them, and fits those of new samples.
+    described : description
+        One row per training sample.
+    order : int array (n,) or None
+        The samples in an order in which those near each other follow.
+    """
+
+    dissimilarity: Any
+    fitter: Any
+    described: Any
+    order: np.ndarray | None = None
+
+    def compare(self, pairs: Pairs, n_jobs: int | None) -> EdgeValues:
+        """Compare the patches at both ends of every edge."""
+        row, known = get_dissimilarity(self.dissimilarity), self.described
+        ends, order = (pairs.source, pairs.target), self.order
+        return compare_pairs(row, known, known, *ends, order=order, n_jobs=n_jobs)
+
+    def link(
+        self, described: Any, row: Array, column: Array, n_jobs: int | None
+    ) -> EdgeValues:
+        """Compare described new patches `row[e]` with training patches `column[e]`."""
+        chosen, known = get_dissimilarity(self.dissimilarity), self.described
+        return compare_pairs(chosen, described, known, row, column, n_jobs=n_jobs)
 
 
 def _fill(

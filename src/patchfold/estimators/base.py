@@ -6,6 +6,7 @@ and the solution's `place` puts new samples, linked to training samples, among t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -111,7 +112,8 @@ class PatchEmbedding(
         self.n_connected_components_ = graph.n_components
         # Neighbours of nearly all pairs take as much memory as the edges.
         if graph.edges is None and not self._reads_relation:
-            graph = graph._replace(pairs=graph.pairs.alone())
+            alone = replace(graph.pairs, row=None, column=None)
+            graph = graph._replace(pairs=alone)
         links: Any = source.link(graph.near)
         graph = graph._replace(near=None)
         edges = source.measure(graph, links)
@@ -121,7 +123,8 @@ class PatchEmbedding(
         embedding, solution = self._solve(edges, source.X)
         self.embedding_, self.graph_ = backend.give_back(embedding), edges.graph
         self.n_neighbors_ = source.n_neighbors
-        self.patch_sizes_, cells = links.patch_sizes, links.cells
+        self.patch_sizes_ = links.patch_sizes
+        cells = None if links.search is None else links.search.cells
         self.n_probes_ = None if cells is None else cells.n_probes
         self.neighbors_recall_ = None if cells is None else cells.recall
         self._fitted = Fitted(links if self._links_new_samples else None, solution)
@@ -143,9 +146,12 @@ class PatchEmbedding(
     def _join(self, pairs: Pairs, source: Source) -> tuple[Pairs, int]:
         """Add edges until the graph is as connected as the embedding needs it."""
         count, labels = find_pieces(pairs.n_samples, pairs.source, pairs.target)
-        parts = Components(count, labels)
         if self._joins_closed_groups:
             parts = closed_components(pairs)
+        elif count == 1:
+            return pairs, count
+        else:
+            parts = Components(count, labels)
         if parts.count == 1:
             return pairs, count
         rule = self.label_rule

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..backends.arrays import Array, array_namespace
-from ..graph.weights import edge_weights, edges_of, fill_in, laplacian
+from ..graph.weights import edge_weights, edges_of, laplacian
 from ..records import EdgeList, Links
 from ..solvers.gradient import Objective, ascend, find_multiplier, place_by_fixed_point
 from ..solvers.objectives import DECAYS
@@ -300,7 +300,7 @@ class CauchyEmbedding(PatchEmbedding):
             self.kernel_width_ = float(self.kernel_width)
         weights, zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
-        matrix, degrees = laplacian(fill_in(self.affinity_), overwrite=True)
+        matrix, degrees = laplacian(self.affinity_, fill=True)
         _, start = smallest_eigenpairs(
             matrix,
             self.n_components,

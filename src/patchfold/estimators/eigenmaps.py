@@ -9,7 +9,6 @@ from ..backends.arrays import Array, array_namespace
 from ..graph.weights import (
     edge_weights,
     edges_of,
-    fill_in,
     laplacian,
     resolve_width,
     scale_both_sides,
@@ -283,7 +282,7 @@ class PatchEigenmaps(PatchEmbedding):
         weights, zero = edge_weights(edges, self.kernel_width_)
         self.affinity_, strongest = edges.to_csr(weights), float(weights.max())
         del weights  # where all pairs are edges, a good part of the memory
-        matrix, degrees = laplacian(fill_in(self.affinity_), overwrite=True)
+        matrix, degrees = laplacian(self.affinity_, fill=True)
         walk = self.laplacian == "random_walk"
         xp = array_namespace(degrees)
         roots = xp.sqrt(degrees) if walk else xp.ones_like(degrees)
@@ -304,15 +303,13 @@ class PatchEigenmaps(PatchEmbedding):
         if self.diffusion_time is not None:
             shrunk = (1 - self.eigenvalues_) ** self.diffusion_time
             vectors = vectors * shrunk * float(degrees.sum()) ** 0.5
-        return vectors, self._solution(zero, strongest)
-
-    def _solution(self, zero: float, strongest_edge: float) -> Eigenvectors:
-        walk = self.laplacian == "random_walk"
         width = self.kernel_width_
-        return Eigenvectors(self.eigenvalues_, width, zero, walk, strongest_edge)
+        return vectors, Eigenvectors(self.eigenvalues_, width, zero, walk, strongest)
 
     def _solve_again(self, stored: dict[str, Any]) -> Eigenvectors:
         edges = edges_of(self.graph_)
         weights, zero = edge_weights(edges, self.kernel_width_)
         self.affinity_ = edges.to_csr(weights)
-        return self._solution(zero, float(weights.max()))
+        walk, strongest = self.laplacian == "random_walk", float(weights.max())
+        width = self.kernel_width_
+        return Eigenvectors(self.eigenvalues_, width, zero, walk, strongest)

@@ -23,17 +23,20 @@ from ..backends.backend import (
 from ..backends.threads import map_blocks
 from ..dissimilarity.patch_sizes import sizes_by_curvature, tangent_turning
 from ..dissimilarity.store import (
-    HeldPatches,
     MeasuredSamples,
     PatchesOnDemand,
     PatchStore,
     defer_patches,
-    hold_patches,
+    describe_by_cells,
 )
-from ..dissimilarity.table import MOST, describe_patches, get_dissimilarity
-from ..exceptions import MemoryBudgetError
+from ..dissimilarity.table import (
+    MOST,
+    HeldPatches,
+    describe_patches,
+    get_dissimilarity,
+)
 from ..graph.precomputed import MatrixLinks
-from ..neighbors.cell_search import Cells, near_each_other
+from ..neighbors.cell_search import near_each_other
 from ..neighbors.choice import NeighborSearch
 from ..neighbors.metric_search import MetricSearch
 from ..neighbors.radius import RadiusSearch, expected_count
@@ -65,23 +68,11 @@ class PatchSettings:
     ridge: float
     label_rule: str | None
 
-    def for_patches(self, X: Array) -> dict[str, Any]:
-        """Return the keywords of `fit_patches` for patches of training samples X."""
+    @property
+    def may_span(self) -> bool:
+        """Whether patches of wide samples may be seen in the space that these span."""
         row = get_dissimilarity(self.dissimilarity)
-        return {
-            "include_center": self.include_center,
-            "shrinkage": self.shrinkage if row.regularized else 0.0,
-            "ridge": self.ridge if row.regularized else 0.0,
-            "variance": mean_variance(X),
-            "covariance": self.covariance,
-            "n_directions": self.n_directions or row.n_directions,
-            "keep_points": row.needs_points,
-        }
-
-    def spans_little(self, X: Array) -> bool:
-        """Say whether patches may be seen in the space that the samples span."""
-        fits = self.covariance == "full" and is_wide(*X.shape)
-        return fits and get_dissimilarity(self.dissimilarity).isometric
+        return self.covariance == "full" and row.isometric
 
 
 def settings_of(estimator: Any) -> PatchSettings:
@@ -116,11 +107,6 @@ class SampleLinks:
     store: PatchStore
     patch_sizes: Array | None
     has_twins: bool
-
-    @property
-    def cells(self) -> Cells | None:
-        """Cells of samples near each other, of an approximate search."""
-        return self.search.cells
 
     @property
     def backend(self) -> Backend:
@@ -266,31 +252,57 @@ def link_samples(
         if search.radius is not None or settings.adaptive_patches:
             near = _choose_patches(X, near, settings, search, n_jobs)
         sizes = near.counts
-        keywords, largest = settings.for_patches(X), int(sizes.max())
-        fitter = PatchFitter(X, largest, keywords)
-        # Not with identical samples: rounding would part them.
-        wide = settings.spans_little(X) and (not has_twins or sp.issparse(X))
-        if sp.issparse(X) and is_wide(*X.shape) and not wide:
-            refuse_features(
-                f"covariance={settings.covariance!r}"
-                if row.isometric
-                else f"dissimilarity={settings.dissimilarity!r}"
-            )
-        if wide:
-            keywords = {**keywords, "n_features": X.shape[1]}
-        if wide or sp.issparse(X):
-            span: Any = find_sparse_space(X) if sp.issparse(X) else find_span(X)
-            fitter = PatchFitter(span.samples, largest, keywords, span)
+        keywords = {
+            "include_center": settings.include_center,
+            "shrinkage": settings.shrinkage if row.regularized else 0.0,
+            "ridge": settings.ridge if row.regularized else 0.0,
+            "variance": mean_variance(X),
+            "covariance": settings.covariance,
+            "n_directions": settings.n_directions or row.n_directions,
+            "keep_points": row.needs_points,
+        }
+        fitter = PatchFitter(X, int(sizes.max()), keywords)
+        if sp.issparse(X) or is_wide(*X.shape):
+            fitter = _fit_in_space(fitter, settings, has_twins)
     store: PatchStore
     if isinstance(search, MetricSearch) and isinstance(fitter, CentersOnly):
         store = MeasuredSamples(search, fitter)
     elif held:
-        cells, rows = search.cells, np.arange(X.shape[0])
-        order = None if cells is None else near_each_other(cells, rows)
-        store = hold_patches(settings.dissimilarity, fitter, near, order, n_jobs)
+        order = described = None
+        if search.cells is not None:
+            order = near_each_other(search.cells, np.arange(X.shape[0]))
+            parts = settings.dissimilarity, fitter, near, order
+            described = describe_by_cells(*parts, n_jobs)
+        if described is None:
+            patches = fitter.of_training(near, n_jobs=n_jobs)
+            described = describe_patches(row, patches, n_jobs=n_jobs)
+        store = HeldPatches(settings.dissimilarity, fitter, described, order)
     else:
         store = defer_patches(settings.dissimilarity, fitter, near)
     return SampleLinks(X, settings, search, store, sizes, has_twins)
+
+
+def _fit_in_space(
+    fitter: PatchFitter, settings: PatchSettings, has_twins: bool
+) -> PatchFitter:
+    """Fit the patches of sparse or wide samples in the coordinates of a space."""
+    X, keywords = fitter.X, fitter.settings
+    wide, sparse = is_wide(*X.shape), sp.issparse(X)
+    # Not with identical samples: rounding would part them.
+    spans = wide and settings.may_span and (not has_twins or sparse)
+    if sparse and wide and not spans:
+        row = get_dissimilarity(settings.dissimilarity)
+        refuse_features(
+            f"covariance={settings.covariance!r}"
+            if row.isometric
+            else f"dissimilarity={settings.dissimilarity!r}"
+        )
+    if not (spans or sparse):
+        return fitter
+    if spans:
+        keywords = {**keywords, "n_features": X.shape[1]}
+    span: Any = find_sparse_space(X) if sparse else find_span(X)
+    return PatchFitter(span.samples, fitter.largest, keywords, span)
 
 
 def _choose_patches(
@@ -338,7 +350,7 @@ def require_room(
         size = largest = 1 if sp.issparse(X) else max(1, expected_count(X, radius))
     points = largest + 1  # all patches take the room of the largest
     each: float = BYTES_PER_EDGE * size
-    if held and row.needs_gaussians and settings.spans_little(X):
+    if held and row.needs_gaussians and is_wide(n, m) and settings.may_span:
         stored = X.nnz / n if sp.issparse(X) else m
         each += 8 * (2 * points * n + 3 * stored)  # as many coordinates as samples
     elif held and row.needs_gaussians:
@@ -354,10 +366,10 @@ def require_room(
     )
 
 
-def pays_on_demand(
+def can_wait(
     X: Array, settings: PatchSettings, n_neighbors: int | None, radius: float | None
 ) -> bool:
-    """Say whether patches are not held: the machine has room for all but them.
+    """Say whether patches may be made on demand, where they cannot be held.
 
     Not where most pairs are compared, which is done in another way, nor where a search
     decides about the size of patches.
@@ -365,13 +377,7 @@ def pays_on_demand(
     n, m = X.shape
     if radius is not None or settings.adaptive_patches or is_wide(n, m):
         return False
-    if n_neighbors is None or MOST * n_neighbors > n:
-        return False
-    try:
-        require_room(X, settings, n_neighbors, radius)
-    except MemoryBudgetError:
-        return True
-    return False
+    return n_neighbors is not None and MOST * n_neighbors <= n
 
 
 @on_any_device

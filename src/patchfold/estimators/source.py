@@ -18,6 +18,7 @@ from ..backends.backend import NUMPY, backend_for, on_any_device
 from ..backends.native.neighbors import squared_distances
 from ..backends.progress import begin_stage
 from ..dissimilarity.store import PatchesOnDemand
+from ..exceptions import MemoryBudgetError
 from ..graph.labels import apply_label_rule, get_label_rule, remove_edges_between
 from ..graph.precomputed import (
     MatrixLinks,
@@ -34,8 +35,8 @@ from ..records import EdgeList, EdgeValues, Neighborhoods, Pairs
 from .links import (
     PatchSettings,
     SampleLinks,
+    can_wait,
     link_samples,
-    pays_on_demand,
     require_room,
     settings_of,
 )
@@ -90,6 +91,8 @@ class SampleSource:
         How patches are made and compared.
     search : NeighborSearch
         How neighbours are found.
+    n_neighbors : int or None
+        How many, where a number was asked for.
     n_jobs : int or None
         Number of threads.
     found : Neighborhoods or None
@@ -104,15 +107,11 @@ class SampleSource:
     classes: Array | None
     settings: PatchSettings
     search: NeighborSearch
+    n_neighbors: int | None
     n_jobs: int | None
     found: Neighborhoods | None = None
     compare: Callable[[PatchesOnDemand, Pairs], EdgeValues] | None = None
     held: bool = True
-
-    @property
-    def n_neighbors(self) -> int | None:
-        """How many neighbours are searched, where a number was asked for."""
-        return self.search.n_neighbors
 
     @property
     def metric_search(self) -> MetricSearch | None:
@@ -122,8 +121,8 @@ class SampleSource:
     def neighbor_graph(self, join: Join) -> NeighborGraph:
         """Find the neighbours, and the graph that they and the labels make."""
         X, n_jobs = self.X, self.n_jobs
-        if self.found is not None and self.search.n_neighbors is not None:
-            near: Neighborhoods | None = self.found.first(self.search.n_neighbors)
+        if self.found is not None and self.n_neighbors is not None:
+            near: Neighborhoods | None = self.found.first(self.n_neighbors)
         else:
             near = self.search.of_training(X, n_jobs)
         n = X.shape[0]
@@ -155,7 +154,8 @@ class SampleSource:
         elif self.compare is not None:
             values = self.compare(store, pairs)
         else:
-            order = near_each_other(links.cells, np.arange(pairs.n_samples))
+            cells = self.search.cells
+            order = near_each_other(cells, np.arange(pairs.n_samples))
             values = store.compare(pairs, order, self.n_jobs)
         if self.settings.label_rule is None:
             return EdgeList(pairs, values.label_free)
@@ -253,9 +253,14 @@ def open_source(
         return MatrixSource(X, n_neighbors, estimator.radius, near)
     is_plain = euclidean and not sp.issparse(X)
     metric = None if is_plain else metric_of(estimator, X)
-    wanted = X, settings, n_neighbors, estimator.radius
-    held = compare is None and not (is_plain and here and pays_on_demand(*wanted))
-    require_room(*wanted, held=held)
+    wanted, held = (X, settings, n_neighbors, estimator.radius), compare is None
+    try:
+        require_room(*wanted, held=held)
+    except MemoryBudgetError:
+        if not (held and is_plain and here and can_wait(*wanted)):
+            raise
+        held = False
+        require_room(*wanted, held=held)
     begin_stage("neighbours", STAGES)
     if search is None:
         if not euclidean:
@@ -264,7 +269,8 @@ def open_source(
         search = open_search(algorithm, X, n_neighbors, radius, n_jobs, metric)
     if classes is not None:
         classes = backend.bring(classes)
-    return SampleSource(X, classes, settings, search, n_jobs, found, compare, held)
+    parts = X, classes, settings, search, n_neighbors, n_jobs
+    return SampleSource(*parts, found, compare, held)
 
 
 def _needs_numpy(X: Array, settings: PatchSettings, n_neighbors: int | None) -> bool:

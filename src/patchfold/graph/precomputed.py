@@ -245,7 +245,7 @@ class MatrixLinks:
     n_neighbors: int | None
     radius: float | None
     nearest_only: bool = False
-    patch_sizes = cells = None
+    patch_sizes = search = None
     backend = NUMPY
 
     def accept(self, D: Any) -> Any:

@@ -178,18 +178,6 @@ def median(values: np.ndarray) -> float:
     return float(np.median(values))
 
 
-def fill_in(matrix: Any) -> Any:
-    """Return a nearly complete sparse matrix as a dense one, any other as it is.
-
-    Dense it takes no more room, and what is done with it no indices.
-    """
-    if sp.issparse(matrix) and matrix.nnz > matrix.shape[0] ** 2 // 2:
-        dense = np.empty(matrix.shape)
-        dense.fill(0.0)  # faster than pages of zeros, one by one
-        return matrix.toarray(out=dense)
-    return matrix
-
-
 @on_any_device
 def scale_both_sides(matrix: Any, factors: Array, *, overwrite: bool = False) -> Any:
     """Return D M D for a diagonal D: a matrix of the same entries, scaled.
@@ -214,15 +202,21 @@ def scale_both_sides(matrix: Any, factors: Array, *, overwrite: bool = False) ->
 
 
 @on_any_device
-def laplacian(weights: Any, *, overwrite: bool = False) -> tuple[Any, Array]:
+def laplacian(weights: Any, *, fill: bool = False) -> tuple[Any, Array]:
     """Return L = D - W and the degrees, of a sparse or dense matrix W.
 
-    `overwrite` lets a dense one take the place of W.
+    `fill` returns L dense where W is sparse and nearly complete: then it takes no more
+    room, and what is done with it no indices.
     """
+    made = fill and sp.issparse(weights) and weights.nnz > weights.shape[0] ** 2 // 2
+    if made:
+        dense = np.empty(weights.shape)
+        dense.fill(0.0)  # faster than pages of zeros, one by one
+        weights = weights.toarray(out=dense)
     degrees = np.asarray(weights.sum(axis=1)).ravel()
     if isinstance(weights, np.ndarray):
         own = weights.diagonal().copy()
-        matrix = np.negative(weights, out=weights if overwrite else None)
+        matrix = np.negative(weights, out=weights if made else None)
         np.fill_diagonal(matrix, degrees - own)
         return matrix, degrees
     return (sp.diags_array(degrees) - weights).tocsr(), degrees

@@ -76,11 +76,7 @@ class Wanted(NamedTuple):
     n_neighbors: int
     own: np.ndarray | None
     n_jobs: int | None
-
-    @property
-    def n_listed(self) -> int:
-        """How many neighbours are listed, as a query may find itself."""
-        return self.n_neighbors + (self.own is not None)
+    n_listed: int  # as a query may find itself, one more than the neighbours
 
     def of(self, rows: np.ndarray) -> Wanted:
         """Return the same of some queries."""
@@ -130,10 +126,11 @@ def search_all(
     """
     if not queries.shape[0]:
         return Neighborhoods(*(np.empty((0, n_neighbors), t) for t in (np.intp, float)))
-    wanted = Wanted(queries, X, n_neighbors, own, n_jobs)
-    if MANY * (wanted.n_listed + SPARE) >= X.shape[0]:
-        return among_all(*wanted)
-    if wanted.n_listed <= MOST_NEIGHBORS:
+    n_listed = n_neighbors + (own is not None)
+    wanted = Wanted(queries, X, n_neighbors, own, n_jobs, n_listed)
+    if MANY * (n_listed + SPARE) >= X.shape[0]:
+        return among_all(*wanted[:5])
+    if n_listed <= MOST_NEIGHBORS:
         samples = lay_out(X) if laid_out is None else laid_out
         if samples is not None:
             return _among_few(samples, wanted)
@@ -142,13 +139,13 @@ def search_all(
 
 def _among_few(samples: Members, wanted: Wanted) -> Neighborhoods:
     """Search by a loop for few neighbours; what that leaves open, as for many."""
-    queries, _, _, own, n_jobs = wanted
+    queries, _, _, own, n_jobs, n_listed = wanted
     n_queries = queries.shape[0]
-    indices = np.empty((n_queries, wanted.n_listed), np.int64)
+    indices = np.empty((n_queries, n_listed), np.int64)
     squared = np.empty(indices.shape)
 
     def search(rows: slice) -> None:
-        found = nearest_members(samples, queries[rows], wanted.n_listed)
+        found = nearest_members(samples, queries[rows], n_listed)
         indices[rows], squared[rows] = found
 
     if n_queries >= 8 * TRIED:
@@ -190,16 +187,16 @@ def _among_many(wanted: Wanted) -> Neighborhoods:
     if not compiled or X.shape[1] > FEATURES:  # products are faster, or alone there
         finders = [by_products]
     if n <= (FEW_LOOPS if len(finders) > 1 else FEW):
-        return among_all(*wanted)
+        return among_all(*wanted[:5])
     return _among_candidates(finders, wanted)
 
 
 def _among_integers(wanted: Wanted) -> Neighborhoods:
     """Search integers in single precision: of ties the loops keep the lower index."""
-    queries, X, n_neighbors, own, n_jobs = wanted
+    queries, X, n_neighbors, own, n_jobs, n_listed = wanted
     center = np.rint(X.mean(axis=0))
     groups = group_in_order(X - center)
-    column, squared = compare_all(groups, queries - center, wanted.n_listed, n_jobs)
+    column, squared = compare_all(groups, queries - center, n_listed, n_jobs)
     order = np.argsort(column, axis=1)
     column = np.take_along_axis(column, order, axis=1)
     squared = np.take_along_axis(squared, order, axis=1).astype(float)
@@ -211,7 +208,7 @@ def _among_integers(wanted: Wanted) -> Neighborhoods:
 
 def _among_distinct(rows: DistinctRows, wanted: Wanted) -> Neighborhoods:
     """Search the distinct rows once for each distinct query; then list all rows."""
-    (queries, X, _, own, n_jobs), n_listed = wanted, wanted.n_listed
+    queries, X, _, own, n_jobs, n_listed = wanted
     asked = rows if queries is X else find_distinct(queries)
     if asked is not None:
         queries = queries[asked.first]
@@ -237,7 +234,7 @@ def _among_rest(wanted: Wanted) -> Neighborhoods:
     """Compare with the distinct samples, if these are fewer, or with all."""
     rows = find_distinct(wanted.X) if wanted.queries.shape[0] >= TIED else None
     if rows is None or rows.first.size > MOSTLY * wanted.X.shape[0]:
-        return among_all(*wanted)
+        return among_all(*wanted[:5])
     return _among_distinct(rows, wanted)
 
 
@@ -245,10 +242,10 @@ def _among_candidates(
     finders: Sequence[Callable[[np.ndarray, int | None], Finder]], wanted: Wanted
 ) -> Neighborhoods:
     """Search for a few too many, for more where ties are many, then among all."""
-    queries, X, n_neighbors, own, n_jobs = wanted
+    queries, X, n_neighbors, own, n_jobs, n_listed = wanted
     indices = np.empty((queries.shape[0], n_neighbors), np.intp)
     squared = np.empty(indices.shape)
-    n_wanted = wanted.n_listed + SPARE
+    n_wanted = n_listed + SPARE
 
     def settle(rows: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray]:
         """Search some rows; return those left open by ties, and by rounding."""

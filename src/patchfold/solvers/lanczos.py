@@ -102,7 +102,8 @@ def lanczos_eigenpairs(
         basis.extend()
         if basis.size < min(look, room):
             continue
-        values, residual, turn = basis.solve()
+        values, turn = eigh(basis.small[: basis.size, : basis.size])
+        residual = basis.left * np.abs(turn[-1])
         rounded = values[n_components] <= ROUNDED * values[-1]
         if values[1] <= UNRESOLVED * tolerance and not rounded:
             raise RuntimeError("many eigenvalues may be nearly zero")
@@ -111,7 +112,8 @@ def lanczos_eigenpairs(
         again = found and (rounded or change <= 2 * tolerance)
         gap = values[n_components] - values[n_components - 1]
         if again and residual[n_components] <= max(NEAR * gap, tolerance):
-            return values[wanted], basis.combine(turn[:, wanted])[:, :n].T
+            basis.shrink(values[wanted], turn[:, wanted])
+            return values[wanted], basis.rows[1 : n_components + 1, :n].copy().T
         if found and not again:
             known = values[wanted]
             basis.shrink(values[wanted], turn[:, wanted])
@@ -133,8 +135,9 @@ def product_with(matrix: Any) -> Callable[[np.ndarray], np.ndarray]:
 class _Basis:
     """Orthonormal vectors, the null vector first, and a matrix on what they span.
 
-    There are `size` of them besides the null vector; `left` is the length of what is
-    new in the last one's image.
+    There are `size` of them besides the null vector, in `rows`; the next one follows.
+    `small` is the matrix on them, and `left` the length of what is new in the last
+    one's image.
     """
 
     def __init__(
@@ -146,9 +149,9 @@ class _Basis:
     ) -> None:
         n = null.size
         self._product, self._n, self._seed = product, n, seed
-        self._rows = np.zeros((room + 2, -(-n // LENGTH) * LENGTH))
-        self._rows[0, :n] = null
-        self._small = np.zeros((room, room))
+        self.rows = np.zeros((room + 2, -(-n // LENGTH) * LENGTH))
+        self.rows[0, :n] = null
+        self.small = np.zeros((room, room))
         self.size, self.left = 0, 0.0
         self.draw()
 
@@ -158,18 +161,18 @@ class _Basis:
         What the image of the last one had besides these is forgotten, so this is done
         where that is nothing, or less than the tolerance.
         """
-        before, vector = self._rows[: self.size + 1], self._rows[self.size + 1]
+        before, vector = self.rows[: self.size + 1], self.rows[self.size + 1]
         vector[: self._n] = self._seed.uniform(-1, 1, self._n)
         take_out(vector, before)
         vector /= _length(vector)
 
     def extend(self) -> None:
         """Multiply the next vector; what is new in its image comes after it."""
-        vector, image = self._rows[self.size + 1 : self.size + 3]
+        vector, image = self.rows[self.size + 1 : self.size + 3]
         image[: self._n] = self._product(vector[: self._n])
         length = _length(image)
-        along = take_out(image, self._rows[: self.size + 2])
-        self._small[self.size, : self.size + 1] = along[1:]
+        along = take_out(image, self.rows[: self.size + 2])
+        self.small[self.size, : self.size + 1] = along[1:]
         self.size += 1
         self.left = _length(image)
         if self.left > NOTHING * length:
@@ -178,25 +181,16 @@ class _Basis:
             self.left = 0.0
             self.draw()
 
-    def solve(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the eigenvalues on what the vectors span, and their residuals.
-
-        Last come the eigenvectors, as weights of the vectors.
-        """
-        values, turn = eigh(self._small[: self.size, : self.size])
-        return values, self.left * np.abs(turn[-1]), turn
-
-    def combine(self, turn: np.ndarray) -> np.ndarray:
-        """Return sums of the vectors, as rows, by the weights in each column."""
-        weights = np.ascontiguousarray(turn.T)
-        return multiply(weights, self._rows[1 : self.size + 1])
-
     def shrink(self, values: np.ndarray, turn: np.ndarray) -> None:
-        """Keep some of the eigenvectors, and the vector that comes next."""
-        size, after = values.size, self._rows[self.size + 1].copy()
-        self._rows[1 : size + 1] = self.combine(turn)
-        self._rows[size + 1] = after
-        self._small[:size, :size] = np.diag(values)
+        """Keep some eigenvectors, and the vector that comes next.
+
+        The columns of `turn` have the weights of the vectors in them.
+        """
+        size, after = values.size, self.rows[self.size + 1].copy()
+        weights = np.ascontiguousarray(turn.T)
+        self.rows[1 : size + 1] = multiply(weights, self.rows[1 : self.size + 1])
+        self.rows[size + 1] = after
+        self.small[:size, :size] = np.diag(values)
         self.size = size
 
 

@@ -167,7 +167,7 @@ class Laplacian:
         return self.weights.to_dense()
 
 
-def laplacian(weights: Array, *, overwrite: bool = False) -> tuple[Laplacian, Array]:
+def laplacian(weights: Array, *, fill: bool = False) -> tuple[Laplacian, Array]:
     """Return L = D - W and the degrees; nothing is written to W."""
     degrees = row_sums(weights)
     return Laplacian(weights, degrees), degrees
