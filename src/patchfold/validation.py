@@ -22,6 +22,9 @@ from .backends.native.loops import is_compiled
 from .backends.structure import check_structure
 from .exceptions import MissingLoopsWarning, warn
 
+PRECOMPUTED = "precomputed"
+"""The dissimilarity, or metric, of who passes a matrix in place of samples."""
+
 LARGEST = 1e150
 """Squares of larger numbers are infinite; those of numbers below 1 / LARGEST are 0."""
 
@@ -182,6 +185,68 @@ def check_parameter(name: str, value: Any, rules: Any, owner: str) -> None:
     raise ValueError(
         f"The {name!r} parameter of {owner} must be {wanted}. Got {shown} instead."
     )
+
+
+def is_precomputed(estimator: Any) -> bool:
+    """Say whether an estimator is given dissimilarities in place of samples."""
+    dissimilarity, metric = estimator.dissimilarity, estimator.metric
+    by_matrix = isinstance(dissimilarity, str) and dissimilarity == PRECOMPUTED
+    return by_matrix or (isinstance(metric, str) and metric == PRECOMPUTED)
+
+
+def has_euclidean_metric(estimator: Any) -> bool:
+    """Say whether samples are compared by the Euclidean distance."""
+    metric, params = estimator.metric, estimator.metric_params or {}
+    if not isinstance(metric, str):
+        return False
+    if metric == "minkowski":
+        return params.keys() <= {"p"} and params.get("p", estimator.p) == 2
+    return metric in ("euclidean", "l2") and not params
+
+
+def check_metric(estimator: Any) -> None:
+    """Raise ValueError for a metric that does not go with the dissimilarity."""
+    metric, dissimilarity = estimator.metric, estimator.dissimilarity
+    if isinstance(metric, str) and metric == PRECOMPUTED:
+        if dissimilarity not in ("euclidean", PRECOMPUTED):
+            raise ValueError(
+                "metric='precomputed' has distances and no samples, and dissimilarity="
+                f"{dissimilarity!r} compares patches of samples: set dissimilarity="
+                "'euclidean' to take the distances as they are."
+            )
+    elif is_precomputed(estimator) and not has_euclidean_metric(estimator):
+        shown = getattr(metric, "__name__", repr(metric))
+        raise ValueError(
+            f"metric={shown} measures samples, and dissimilarity='precomputed' has "
+            "none: leave metric out."
+        )
+
+
+def check_neighborhoods(estimator: Any, *, all_pairs: bool = False) -> None:
+    """Raise ValueError unless exactly one of `n_neighbors` and `radius` is given.
+
+    `all_pairs` says that neither stands for all pairs.
+    """
+    n_neighbors, radius = estimator.n_neighbors, estimator.radius
+    name = type(estimator).__name__
+    if radius is None:
+        if n_neighbors is None and not all_pairs:
+            raise ValueError(
+                f"{name} has neither n_neighbors nor radius: set one of them."
+            )
+        return
+    if n_neighbors is not None:
+        raise ValueError(
+            f"{name} has both n_neighbors={n_neighbors!r} and radius={radius!r}: set "
+            "n_neighbors=None to use the radius."
+        )
+    algorithm = estimator.neighbors_algorithm
+    if not isinstance(algorithm, str) or algorithm == "approximate":
+        raise ValueError(
+            "neighbors_algorithm finds a number of neighbours, and radius="
+            f"{radius!r} asks for all within reach: set neighbors_algorithm='exact', "
+            "or n_neighbors instead of radius."
+        )
 
 
 @on_any_device

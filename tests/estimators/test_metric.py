@@ -11,9 +11,9 @@ from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 from sklearn.pipeline import make_pipeline
 
 import patchfold as pf
-from patchfold.estimators.parameters import has_euclidean_metric
 from patchfold.exceptions import MetricWarning
 from patchfold.neighbors.metric import resolve_metric
+from patchfold.validation import has_euclidean_metric
 
 POINTS = {"dissimilarity": "euclidean", "n_neighbors": 20}
 EVERY = [*PATCH_EMBEDDINGS, pf.CauchyMap]

@@ -19,11 +19,6 @@ from ..backends.backend import NUMPY
 from ..dissimilarity.store import PatchesOnDemand
 from ..dissimilarity.table import MOST
 from ..estimators.base import PatchEmbedding
-from ..estimators.parameters import (
-    check_input,
-    has_euclidean_metric,
-    is_precomputed,
-)
 from ..estimators.source import open_source
 from ..exceptions import ClusterError
 from ..graph.paths import cache_order
@@ -33,7 +28,7 @@ from ..neighbors.choice import (
     resolve_n_neighbors,
 )
 from ..records import EdgeValues, Neighborhoods, Pairs
-from ..validation import check_parameters
+from ..validation import check_parameters, has_euclidean_metric, is_precomputed
 from .connection import require_dask
 from .tasks import run_tasks
 
@@ -105,7 +100,7 @@ def fit(
     client = client or _current_client()
     _check_estimator(estimator)
     X, y = _gathered(X), _gathered(y)
-    data = check_input(estimator, X, y)
+    data = estimator._check_input(X, y)
     if sp.issparse(data.X):
         raise ValueError(
             "a cluster fits dense samples, and X is sparse: use the estimator's own "

@@ -20,23 +20,28 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..backends.arrays import Array, array_namespace
-from ..backends.backend import Backend, backend_for
+from ..backends.backend import NUMPY, Backend, backend_for
 from ..backends.progress import begin_stage, report, without_progress
 from ..graph.connectivity import closed_components, join_components
-from ..graph.labels import get_label_rule
+from ..graph.labels import encode_labels, get_label_rule, refuse_precomputed
+from ..graph.precomputed import check_dissimilarities
 from ..graph.weights import Components, find_pieces
 from ..neighbors.choice import resolve_n_neighbors
 from ..records import EdgeList, Pairs
-from .links import Fitted
-from .parameters import (
-    COMMON_RULES,
-    CheckedInput,
-    check_input,
-    check_source,
+from ..validation import (
+    check_magnitude,
+    check_metric,
+    check_neighborhoods,
+    check_parameters,
+    check_samples,
     is_precomputed,
+    without_zeros,
 )
+from .frames import check_table
+from .links import Fitted
+from .parameters import COMMON_RULES
 from .selection import choose_n_neighbors
-from .source import STAGES, Source, open_source
+from .source import STAGES, CheckedInput, Source, open_source
 from .stored.embedding import StoredEmbedding
 
 
@@ -57,6 +62,28 @@ class EmbeddingMixin(TransformerMixin):
             `embedding_`.
         """
         return self.fit(X, y).embedding_
+
+    def _check_source(self, X: Any, *, reset: bool) -> Any:
+        """Check samples or dissimilarities, of a fit (`reset`) or of new samples."""
+        is_matrix = is_precomputed(self)
+        may_have_words = "encoder_" in vars(self)  # a data frame in `fit` had some
+        if reset:
+            self.__dict__.pop("encoder_", None)
+            may_have_words = not (is_matrix or isinstance(X, np.ndarray))
+        check = check_table if may_have_words else check_samples
+        X = check(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            copy=reset,  # the model must not change when its user's array does
+            ensure_min_samples=2 if reset else 1,
+        )
+        if is_matrix:
+            check_dissimilarities(NUMPY.bring(X), square=reset)
+            return X
+        check_magnitude(X, spread=reset)
+        return without_zeros(X) if sp.issparse(X) else X
 
 
 class PatchEmbedding(
@@ -102,7 +129,7 @@ class PatchEmbedding(
         backend = backend_for(X)
         working = backend.working_on(X, "Lower n_neighbors, or fit fewer samples.")
         with report(type(self).__name__, self.verbose), working:
-            data = check_input(self, X, y)
+            data = self._check_input(X, y)
             source = open_source(self, data, self._count_neighbors(data, y))
             return self._fit_source(source, backend)
 
@@ -130,6 +157,24 @@ class PatchEmbedding(
         self._fitted = Fitted(links if self._links_new_samples else None, solution)
         self._n_features_out = self.n_components
         return self
+
+    def _check_input(self, X: Any, y: Any) -> CheckedInput:
+        """Check the parameters, the samples and the labels of a fit."""
+        check_parameters(self)
+        check_neighborhoods(self, all_pairs=self._can_take_all_pairs)
+        check_metric(self)
+        X = self._check_source(X, reset=True)
+        n = X.shape[0]
+        if self.n_components >= n:
+            raise ValueError(
+                f"n_components={self.n_components} must be less than the number of "
+                f"samples, n_samples={n}. Lower it, or pass more samples."
+            )
+        if self.label_rule is None:
+            return CheckedInput(X, None)
+        if is_precomputed(self):
+            refuse_precomputed(self.label_rule)
+        return CheckedInput(X, encode_labels(y, n, type(self).__name__))
 
     def _count_neighbors(self, data: CheckedInput, y: Any) -> int | None:
         """Return how many neighbours `n_neighbors` stands for."""
@@ -207,7 +252,7 @@ class PatchEmbedding(
         embedding = self.embedding_
         if isinstance(embedding, np.ndarray):
             embedding = embedding.astype(np.float64, copy=False)
-        X = links.accept(here.bring(check_source(self, X, reset=False)))
+        X = links.accept(here.bring(self._check_source(X, reset=False)))
         quiet = np.errstate(over="ignore", invalid="ignore")  # checked below
         with here.working_on(X, "Place fewer samples at a time."), quiet:
             near = links.near(X, self.n_jobs)

@@ -20,12 +20,14 @@ from ..solvers.field.descent import Recipe, descend
 from ..solvers.field.order import in_input_order, row_keys
 from ..solvers.field.source import Setting, graph_of, open_matrix, open_samples
 from ..validation import (
+    PRECOMPUTED,
     Float,
     Fraction,
     Having,
     Integer,
     as_sparse_as,
     check_parameters,
+    is_precomputed,
 )
 from .base import EmbeddingMixin, check_placed
 from .foreign import names_others
@@ -33,13 +35,7 @@ from .frames import dense_if_narrow
 from .map_input import check_map_parameters, settings_of_map
 from .map_labels import add_labels, read_labels
 from .map_start import begin, read_init, warn_of_the_limit, where_drawn
-from .parameters import (
-    COMMON_RULES,
-    METRIC_RULES,
-    PRECOMPUTED,
-    check_source,
-    is_precomputed,
-)
+from .parameters import COMMON_RULES, METRIC_RULES
 from .stored.cauchy_map import FittedMap, StoredMap
 
 STAGES = ("neighbours", "edges", "coordinates")
@@ -270,7 +266,7 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
 
     def _draw(self, here: Backend, given: Any, y: Any) -> Any:
         """Draw the map of the samples, `given` as they were; return coordinates."""
-        X = check_source(self, here.bring(given), reset=True)
+        X = self._check_source(here.bring(given), reset=True)
         n = X.shape[0]
         self.n_neighbors_ = resolve_n_neighbors(self.n_neighbors, n)
         begin_stage("neighbours", STAGES)
@@ -321,7 +317,7 @@ class CauchyMap(StoredMap, PrefixedNames, EmbeddingMixin, BaseEstimator):
         kept, backend = self._fitted, backend_for(X)
         here = backend_for(kept.map.Y)
         X = NUMPY.bring(X) if here.is_numpy else X
-        X = here.bring(check_source(self, X, reset=False))
+        X = here.bring(self._check_source(X, reset=False))
         X = X if kept.X is None else as_sparse_as(X, kept.X)
         with here.working_on(X, "Place fewer samples at a time."):
             placed = kept.place(X, self.n_jobs)

@@ -19,11 +19,10 @@ from ..solvers.reconstruction import (
     relation_matrix,
     weighted_means,
 )
-from ..validation import Float, Integer
+from ..validation import Float, Integer, is_precomputed
 from .base import PatchEmbedding
 from .foreign import names_others
 from .links import Solution
-from .parameters import is_precomputed
 from .stored.rules import FittedRule, Matrix, MayLack, Numbers, OrNone, Whole
 
 EVERY_SAMPLE = 10_000

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..solvers.field.source import Settings
-from .map_start import check_components
-from .parameters import (
+from ..validation import (
     check_metric,
     has_euclidean_metric,
     is_precomputed,
-    metric_of,
-    warn_of_metric,
 )
+from .map_start import check_components
+from .parameters import metric_of, warn_of_metric
 
 
 def check_map_parameters(estimator: Any, y: Any) -> None:

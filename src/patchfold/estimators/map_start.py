@@ -15,7 +15,7 @@ from ..solvers.field.descent import SETTLED
 from ..solvers.field.repulsion import EXACT_LIMIT
 from ..solvers.field.source import Setting
 from ..solvers.field.start import make_start
-from .parameters import has_euclidean_metric
+from ..validation import has_euclidean_metric
 
 
 def check_components(n_components: int) -> None:

@@ -13,13 +13,12 @@ from ..backends.arrays import Array
 from ..backends.backend import NUMPY, backend_for
 from ..dissimilarity.table import DISSIMILARITIES
 from ..graph.weights import edge_weights, edges_of, resolve_width
-from ..neighbors.metric import METRICS, PRECOMPUTED
+from ..neighbors.metric import METRICS
 from ..records import EdgeList
 from ..solvers.projection import Projection, locality_projection
-from ..validation import Float, Having
+from ..validation import PRECOMPUTED, Float, Having
 from .base import PatchEmbedding, check_placed
 from .links import Fitted, Solution
-from .parameters import check_source
 from .stored.embedding import SEARCH_RULES
 from .stored.rules import (
     Count,
@@ -304,7 +303,7 @@ class PatchProjection(PatchEmbedding):
         """
         check_is_fitted(self)
         backend = backend_for(X)
-        placed = self._project(check_source(self, X, reset=False))
+        placed = self._project(self._check_source(X, reset=False))
         check_placed(placed)
         return backend.give_back(placed)
 

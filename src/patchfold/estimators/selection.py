@@ -18,8 +18,9 @@ from ..backends.processes import run_pieces
 from ..exceptions import PatchfoldWarning
 from ..graph.labels import UNLABELLED, encode_labels
 from ..neighbors.choice import resolve_n_neighbors
+from ..validation import is_precomputed
 from .frames import as_numbers
-from .parameters import is_precomputed, metric_of
+from .parameters import metric_of
 from .sweep import fit_sweep
 
 CANDIDATES = (4, 6, 9, 13, 19, 28, 40)

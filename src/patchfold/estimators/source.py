@@ -32,6 +32,7 @@ from ..neighbors.choice import NeighborSearch, open_search
 from ..neighbors.metric_search import MetricSearch
 from ..patches.fitting import is_wide
 from ..records import EdgeList, EdgeValues, Neighborhoods, Pairs
+from ..validation import PRECOMPUTED, has_euclidean_metric, is_precomputed
 from .links import (
     PatchSettings,
     SampleLinks,
@@ -40,20 +41,28 @@ from .links import (
     require_room,
     settings_of,
 )
-from .parameters import (
-    PRECOMPUTED,
-    CheckedInput,
-    has_euclidean_metric,
-    is_precomputed,
-    metric_of,
-    warn_of_metric,
-)
+from .parameters import metric_of, warn_of_metric
 
 STAGES = ("neighbours", "patches", "edges", "coordinates")
 """What a fit does, in this order; progress is told by these names."""
 
 Join = Callable[[Pairs, Any], tuple[Pairs, int]]
 """Pairs and their source -> pairs of a connected graph, and the pieces there were."""
+
+
+class CheckedInput(NamedTuple):
+    """What `fit` was given, checked.
+
+    Attributes
+    ----------
+    X : array, tensor or sparse array
+        Samples or dissimilarities, a copy.
+    classes : int array (n,) or None
+        Labels as numbers, where a label rule uses them.
+    """
+
+    X: Any
+    classes: Array | None
 
 
 class NeighborGraph(NamedTuple):
@@ -236,7 +245,7 @@ def open_source(
     estimator : PatchEmbedding
         Its parameters say what.
     data : CheckedInput
-        From `check_input` of `parameters.py`.
+        What was checked of its input.
     n_neighbors : int or None
         How many neighbours, as a number.
     search, found, compare

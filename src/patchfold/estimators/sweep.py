@@ -17,10 +17,10 @@ from sklearn.utils import check_array
 from ..backends.backend import backend_for
 from ..backends.threads import map_ahead
 from ..neighbors.choice import open_search, resolve_n_neighbors
-from ..validation import check_magnitude, without_zeros
+from ..validation import check_magnitude, is_precomputed, without_zeros
 from .frames import as_numbers
-from .parameters import CheckedInput, check_input, is_precomputed, metric_of
-from .source import open_source
+from .parameters import metric_of
+from .source import CheckedInput, open_source
 
 Model = TypeVar("Model", bound=Any)
 
@@ -94,7 +94,7 @@ def fit_sweep(
 
     def check(count: int) -> tuple[Model, CheckedInput]:
         model = clone(estimator).set_params(n_neighbors=count)
-        return model, check_input(model, X, y)
+        return model, model._check_input(X, y)
 
     def fit(checked: tuple[Model, CheckedInput]) -> Model:
         model, data = checked

@@ -24,8 +24,6 @@ from sklearn.neighbors import VALID_METRICS
 from ..backends.distances import Products
 from .sparse_metric import SPARSE_METRICS, SparseMetric
 
-PRECOMPUTED = "precomputed"
-
 METRICS = tuple(
     sorted({*VALID_METRICS["brute"], "haversine"} - {"nan_euclidean", "pyfunc"})
 )

@@ -12,8 +12,7 @@ from ...neighbors.choice import resolve_n_neighbors
 from ...solvers.field import placing
 from ...solvers.field.descent import Recipe
 from ...solvers.field.source import MatrixSource, SampleSource
-from ...validation import check_magnitude
-from ..parameters import PRECOMPUTED, check_metric, is_precomputed
+from ...validation import PRECOMPUTED, check_magnitude, check_metric, is_precomputed
 from .model import StoredModel
 from .rules import (
     Count,

@@ -8,7 +8,13 @@ from ...dissimilarity.table import get_dissimilarity
 from ...graph.labels import get_label_rule
 from ...graph.precomputed import MatrixLinks
 from ...neighbors.choice import pays_for_cells, reopen_search, resolve_n_neighbors
-from ...validation import check_magnitude
+from ...validation import (
+    PRECOMPUTED,
+    check_magnitude,
+    check_metric,
+    check_neighborhoods,
+    is_precomputed,
+)
 from ..links import (
     Fitted,
     SampleLinks,
@@ -17,13 +23,7 @@ from ..links import (
     require_room,
     settings_of,
 )
-from ..parameters import (
-    PRECOMPUTED,
-    check_metric,
-    check_neighborhoods,
-    is_precomputed,
-    metric_of,
-)
+from ..parameters import metric_of
 from .model import StoredModel
 from .rules import (
     Count,
