@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.arrays import Array
 from ..backends.threads import fill_blocks, map_blocks
 from ..exceptions import DegeneratePatchWarning, SingularPatchError
 from ..neighbors.metric_search import MetricSearch
-from ..patches.fitting import CentersOnly, PatchFitter, warn_if_degenerate
-from ..records import EdgeValues, Neighborhoods, Pairs, pointer_of
+from ..patches.fitting import PatchFitter, warn_if_degenerate
+from ..records import EdgeValues, Neighborhoods, Pairs, Patches, pointer_of
 from .table import (
     HeldPatches,
     arrays_of,
@@ -35,6 +36,24 @@ they are made on demand; those of their neighbours come on top."""
 
 TOGETHER = 256
 """Patches that are described at a time where all are: their points stay in cache."""
+
+
+@dataclass(frozen=True)
+class CentersOnly:
+    """Stands in for `PatchFitter` where samples are compared, not patches."""
+
+    X: Array
+    includes_centers = True
+
+    def of_training(
+        self, near: Any, rows: np.ndarray | None = None, **settings: Any
+    ) -> Patches:
+        """Return patches that are their centres alone."""
+        return Patches(center=self.X if rows is None else self.X[rows])
+
+    def of_queries(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Patches:
+        """Return patches that are their centres alone."""
+        return Patches(center=X)
 
 
 @dataclass(frozen=True)

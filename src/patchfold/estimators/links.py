@@ -23,6 +23,7 @@ from ..backends.backend import (
 from ..backends.threads import map_blocks
 from ..dissimilarity.patch_sizes import sizes_by_curvature, tangent_turning
 from ..dissimilarity.store import (
+    CentersOnly,
     MeasuredSamples,
     PatchesOnDemand,
     PatchStore,
@@ -41,7 +42,7 @@ from ..neighbors.choice import NeighborSearch
 from ..neighbors.metric_search import MetricSearch
 from ..neighbors.radius import RadiusSearch, expected_count
 from ..neighbors.sparse_metric import row_keys
-from ..patches.fitting import CentersOnly, PatchFitter, is_wide, mean_variance
+from ..patches.fitting import PatchFitter, is_wide, mean_variance
 from ..patches.space import find_span
 from ..patches.sparse_space import find_sparse_space, refuse_features
 from ..records import Links, Neighborhoods
@@ -240,9 +241,11 @@ def link_samples(
     """
     if has_twins is None:
         has_twins = near is None or bool((near.nearest[1] == 0).any())
-    fitter: PatchFitter | CentersOnly = CentersOnly(X)
     sizes, row = None, get_dissimilarity(settings.dissimilarity)
-    if row.needs_gaussians:
+    fitter: PatchFitter | CentersOnly
+    if not row.needs_gaussians:
+        fitter = CentersOnly(X)
+    else:
         if near is None:
             raise ValueError(
                 "n_neighbors=None compares all pairs of samples, but patches need "

@@ -1,26 +1,16 @@
-"""Centred points of patches -> covariances: one rule, and the models it can follow.
+"""What a covariance can be made of: shrinkage by a rule, leading directions alone.
 
-    Σ <- (1 - γ) Σ + γ (tr Σ / m) I + ρ v̄ I,
-
-with γ = `shrinkage`, ρ = `ridge` and v̄ the mean variance of the features. A switch at
-some condition number would make dissimilarities jump; this does not. Where γ or ρ is
-positive, a few units of rounding of the patch's own spread are added too, so that a
-patch that is very long in one direction stays invertible.
-
-Σ itself may be reduced first: to its diagonal, or to its leading directions, the others
-sharing the mean of their variances. Arrays have a leading axis of patches, p points
-each, m features.
+The rule that all covariances follow is in `fitting.py`. Arrays have a leading axis of
+patches, p points each, m features.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, NamedTuple
+from numbers import Integral
+from typing import Any
 
 from ..backends.arrays import (
     Array,
-    add_to_diagonals,
     array_namespace,
     cumulative_sum,
     eigh,
@@ -42,170 +32,73 @@ TIE_TOLERANCE = 1e-10
 """Variances closer than this part of the largest are equal."""
 
 
-class Shapes(NamedTuple):
-    """Regularised covariances of n patches, in one of three representations.
-
-    Attributes
-    ----------
-    matrices : array
-        Σ (n, m, m); or F (n, p, m) with Σ = FᵀF + noise I, where p <= m; or, of the
-        diagonal model, variances (n, m).
-    noise : array (n,)
-        The isotropic part ε that was added.
-    total : array (n,)
-        Traces before regularisation.
-    n_directions : array (n,) or None
-        Leading directions kept, where only some were asked for.
-    """
-
-    matrices: Array
-    noise: Array
-    total: Array
-    n_directions: Array | None
-
-
-@dataclass(frozen=True)
-class CovarianceModel:
-    """How the covariance of a patch is estimated and regularised.
-
-    Attributes
-    ----------
-    shrinkage : float or {"oas", "ledoit_wolf"}
-        γ, or the rule that chooses it for each patch.
-    ridge : float
-        ρ.
-    variance : float
-        v̄.
-    covariance : {"full", "diagonal", "robust"}
-        Whether only variances are kept, and whether outliers are pulled in first.
-    n_directions : int, float or None
-        Leading directions to keep, or the part of the variance they must explain.
-    n_features : int or None
-        Number of features m, where patches are given in fewer coordinates.
-    """
-
-    shrinkage: float | str
-    ridge: float
-    variance: float
-    covariance: str = "full"
-    n_directions: float | None = None
-    n_features: int | None = None
-
-    def of_points(self, centred: Array) -> Shapes:
-        """Return the covariances of centred points (n, p, m)."""
-        xp = array_namespace(centred)
-        _, p, m = centred.shape
-        divisor = max(p - 1, 1)
-        squares = centred * centred
-        total = xp.sum(squares, axis=(1, 2)) / divisor
-        if p > m and self.covariance != "diagonal":
-            covariance = xp.matmul(xp.matrix_transpose(centred), centred) / divisor
-            return self.of_covariances(covariance, total, p, squares)
-        m, gamma = self.n_features or m, self.shrinkage
-        if isinstance(gamma, str):
-            gram = xp.matmul(centred, xp.matrix_transpose(centred)) / divisor
-            gamma = self._shrinkage(gamma, gram, total, p, m, squares)
-        noise = isotropic_noise(total, m, gamma, self.ridge, self.variance)
-        if self.covariance == "diagonal":
-            variances, count = self._cut_diagonal(
-                xp.sum(squares, axis=1) / divisor, total
-            )
-            variances = _times(1 - gamma, variances) + noise[:, None]
-            return Shapes(variances, noise, total, count)
-        if self.n_directions is None:
-            factor = _times(((1 - gamma) / divisor) ** 0.5, centred)
-            return Shapes(factor, noise, total, None)
-        factor, rest, count = self._cut_factor(centred / divisor**0.5, total)
-        factor = _times((1 - gamma) ** 0.5, factor)
-        return Shapes(factor, noise + (1 - gamma) * rest, total, count)
-
-    def of_covariances(
-        self, covariance: Array, total: Array, p: int, squares: Array | None = None
-    ) -> Shapes:
-        """Return the regularised covariances of patches of p points.
-
-        `squares`, the centred points squared, is what "ledoit_wolf" needs besides.
-        """
-        m, gamma = covariance.shape[-1], self.shrinkage
-        if isinstance(gamma, str):
-            gamma = self._shrinkage(gamma, covariance, total, p, m, squares)
-        noise = isotropic_noise(total, m, gamma, self.ridge, self.variance)
-        count = None
-        if self.n_directions is not None:
-            covariance, count = self._cut_covariance(covariance, total)
-        regular = add_to_diagonals(_times(1 - gamma, covariance), noise)
-        return Shapes(regular, noise, total, count)
-
-    @staticmethod
-    def _shrinkage(
-        rule: str,
-        products: Array,
-        total: Array,
-        p: int,
-        m: int,
-        squares: Array | None,
-    ) -> Array:
-        """Return γ, one per patch, by the rule of that name."""
-        xp = array_namespace(total)
-        divisor = max(p - 1, 1)
-        norm = xp.sum(products * products, axis=(1, 2)) * divisor**2
-        fourth = None
-        if squares is not None:
-            radius = xp.sum(squares, axis=2)
-            fourth = xp.sum(radius * radius, axis=1)
-        return shrinkage_by_rule(rule, norm, total * divisor, fourth, p, m)
-
-    def _cut_covariance(self, covariance: Array, total: Array) -> tuple[Array, Array]:
-        xp = array_namespace(covariance)
-        values, vectors = eigh(covariance)
-        values, vectors = xp.flip(values, axis=1), xp.flip(vectors, axis=2)
-        kept, rest = self._leading(values, total, values.shape[1])
-        values = xp.where(kept > 0, values, rest[:, None])
-        scaled = vectors * values[:, None, :]
-        covariance = xp.matmul(scaled, xp.matrix_transpose(vectors))
-        return covariance, xp.sum(kept, axis=1)
-
-    def _cut_factor(self, factor: Array, total: Array) -> tuple[Array, Array, Array]:
-        xp = array_namespace(factor)
-        singular, directions = svd_of_rows(factor)
-        m = self.n_features or factor.shape[2]
-        kept, rest = self._leading(singular * singular, total, m)
-        excess = kept * (singular * singular - rest[:, None])
-        excess = xp.sqrt(xp.where(excess > 0, excess, xp.zeros_like(excess)))
-        return excess[:, :, None] * directions, rest, xp.sum(kept, axis=1)
-
-    def _cut_diagonal(
-        self, variances: Array, total: Array
-    ) -> tuple[Array, Array | None]:
-        if self.n_directions is None:
-            return variances, None
-        xp = array_namespace(variances)
-        ordered = xp.flip(xp.sort(variances, axis=1), axis=1)
-        kept, rest = self._leading(ordered, total, variances.shape[1])
-        least = xp.min(xp.where(kept > 0, ordered, ordered[:, :1]), axis=1)
-        keep = variances >= least[:, None]
-        return xp.where(keep, variances, rest[:, None]), xp.sum(kept, axis=1)
-
-    def _leading(self, variances: Array, total: Array, m: int) -> tuple[Array, Array]:
-        assert self.n_directions is not None
-        return leading_directions(variances, total, self.n_directions, m)
-
-
-def _times(scale: Array, arrays: Array) -> Array:
-    """Multiply a batch of arrays by a number, or by one number each."""
-    if isinstance(scale, Real):
-        return arrays * scale
-    return arrays * scale[(slice(None), *(None,) * (arrays.ndim - 1))]
-
-
-def isotropic_noise(
-    total: Array, m: int, shrinkage: float | Array, ridge: float, variance: float
+def choose_shrinkage(
+    rule: str, products: Array, total: Array, p: int, m: int, squares: Array | None
 ) -> Array:
-    """Return ε, the isotropic part of the rule, from the traces of the covariances."""
+    """Return γ of every patch by a rule.
+
+    Parameters
+    ----------
+    rule : {"oas", "ledoit_wolf"}
+        Its name.
+    products : array (n, r, r)
+        Covariances, or as factors have the same squares, products of points.
+    total : array (n,)
+        Traces of the covariances.
+    p, m : int
+        Points and features.
+    squares : array (n, p, m) or None
+        The centred points squared; "oas" does without.
+    """
     xp = array_namespace(total)
-    helps = not isinstance(shrinkage, Real) or shrinkage or ridge
-    rounding = 4 * m * float(xp.finfo(total.dtype).eps) if helps else 0.0
-    return (shrinkage / m + rounding) * total + ridge * variance
+    divisor = max(p - 1, 1)
+    norm = xp.sum(products * products, axis=(1, 2)) * divisor**2
+    fourth = None
+    if squares is not None:
+        radius = xp.sum(squares, axis=2)
+        fourth = xp.sum(radius * radius, axis=1)
+    return shrinkage_by_rule(rule, norm, total * divisor, fourth, p, m)
+
+
+def cut_covariance(
+    covariance: Array, total: Array, n_directions: float
+) -> tuple[Array, Array]:
+    """Return covariances whose lesser directions share a variance, and the count kept.
+
+    Parameters as in `leading_directions`.
+    """
+    xp = array_namespace(covariance)
+    values, vectors = eigh(covariance)
+    values, vectors = xp.flip(values, axis=1), xp.flip(vectors, axis=2)
+    kept, rest = leading_directions(values, total, n_directions, values.shape[1])
+    values = xp.where(kept > 0, values, rest[:, None])
+    scaled = vectors * values[:, None, :]
+    covariance = xp.matmul(scaled, xp.matrix_transpose(vectors))
+    return covariance, xp.sum(kept, axis=1)
+
+
+def cut_factor(
+    factor: Array, total: Array, n_directions: float, m: int
+) -> tuple[Array, Array, Array]:
+    """Do that to factors (n, p, m): return them, the shared variance, the count."""
+    xp = array_namespace(factor)
+    singular, directions = svd_of_rows(factor)
+    kept, rest = leading_directions(singular * singular, total, n_directions, m)
+    excess = kept * (singular * singular - rest[:, None])
+    excess = xp.sqrt(xp.where(excess > 0, excess, xp.zeros_like(excess)))
+    return excess[:, :, None] * directions, rest, xp.sum(kept, axis=1)
+
+
+def cut_diagonal(
+    variances: Array, total: Array, n_directions: float
+) -> tuple[Array, Array]:
+    """Do that to the variances (n, m) of a diagonal model."""
+    xp = array_namespace(variances)
+    ordered = xp.flip(xp.sort(variances, axis=1), axis=1)
+    kept, rest = leading_directions(ordered, total, n_directions, variances.shape[1])
+    least = xp.min(xp.where(kept > 0, ordered, ordered[:, :1]), axis=1)
+    keep = variances >= least[:, None]
+    return xp.where(keep, variances, rest[:, None]), xp.sum(kept, axis=1)
 
 
 def shrinkage_by_rule(

@@ -2,34 +2,39 @@
 
 The patch of sample i is x_i with its K neighbours (or the neighbours alone when
 `include_center=False`); its covariance has divisor "points - 1" and is regularised by
-one rule for every patch alike, that of `covariance.py`.
+one rule for every patch alike:
+
+    Σ <- (1 - γ) Σ + γ (tr Σ / m) I + ρ v̄ I,
+
+with γ = `shrinkage`, ρ = `ridge` and v̄ the mean variance of the features. A switch at
+some condition number would make dissimilarities jump; this does not. Where γ or ρ is
+positive, a few units of rounding of the patch's own spread are added too, so that a
+patch that is very long in one direction stays invertible. Σ itself may be reduced
+first, to its diagonal or its leading directions (`covariance.py`).
 
 A patch with no more points than features has a covariance of low rank. It is then kept
 as its centred points, the m x m matrices are never formed, and Σ = AᵀA + ε I.
-
-Patches of one size are fitted at a time: a loop over the sizes that occur, never over
-samples. Patches of different sizes still share one representation. A factor is padded
-with rows of zeros, which add nothing to AᵀA, and the points themselves with NaN; where
-some patches have more points than features, all are kept as matrices.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..backends.arrays import Array, array_namespace
+from ..backends.arrays import Array, add_to_diagonals, array_namespace
 from ..backends.native.patches import moments_of_patches
-from ..backends.threads import fill_blocks, map_blocks
+from ..backends.threads import fill_blocks
 from ..exceptions import DegeneratePatchWarning, warn
 from ..records import Neighborhoods, Patches
-from .covariance import CovarianceModel, Shapes
+from .covariance import choose_shrinkage, cut_covariance, cut_diagonal, cut_factor
 from .moments import moments_of_most
-from .robust import robust_points
+from .robust import center_points, points_of_patches
 from .space import Span
+from .uneven import fit_uneven
 
 
 @dataclass(frozen=True)
@@ -76,24 +81,6 @@ class PatchFitter:
         return fit_neighborhoods(centers, self.X, near.first(self.largest), **settings)
 
 
-@dataclass(frozen=True)
-class CentersOnly:
-    """Stands in for `PatchFitter` where samples are compared, not patches."""
-
-    X: Array
-    includes_centers = True
-
-    def of_training(
-        self, near: Any, rows: np.ndarray | None = None, **settings: Any
-    ) -> Patches:
-        """Return patches that are their centres alone."""
-        return Patches(center=self.X if rows is None else self.X[rows])
-
-    def of_queries(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Patches:
-        """Return patches that are their centres alone."""
-        return Patches(center=X)
-
-
 def is_wide(n_samples: int, n_features: int) -> bool:
     """Say whether samples span less than half of their space.
 
@@ -115,6 +102,119 @@ def mean_variance(X: Array) -> float:
     gaps *= gaps
     variance = float(xp.mean(gaps))
     return variance if variance > 0 else 1.0
+
+
+class Shapes(NamedTuple):
+    """Regularised covariances of n patches, in one of three representations.
+
+    Attributes
+    ----------
+    matrices : array
+        Σ (n, m, m); or F (n, p, m) with Σ = FᵀF + noise I, where p <= m; or, of the
+        diagonal model, variances (n, m).
+    noise : array (n,)
+        The isotropic part ε that was added.
+    total : array (n,)
+        Traces before regularisation.
+    n_directions : array (n,) or None
+        Leading directions kept, where only some were asked for.
+    """
+
+    matrices: Array
+    noise: Array
+    total: Array
+    n_directions: Array | None
+
+
+@dataclass(frozen=True)
+class CovarianceModel:
+    """How the covariance of a patch is estimated and regularised.
+
+    Attributes
+    ----------
+    shrinkage : float or {"oas", "ledoit_wolf"}
+        γ, or the rule that chooses it for each patch.
+    ridge : float
+        ρ.
+    variance : float
+        v̄.
+    covariance : {"full", "diagonal", "robust"}
+        Whether only variances are kept, and whether outliers are pulled in first.
+    n_directions : int, float or None
+        Leading directions to keep, or the part of the variance they must explain.
+    n_features : int or None
+        Number of features m, where patches are given in fewer coordinates.
+    """
+
+    shrinkage: float | str
+    ridge: float
+    variance: float
+    covariance: str = "full"
+    n_directions: float | None = None
+    n_features: int | None = None
+
+    def of_points(self, centred: Array) -> Shapes:
+        """Return the covariances of centred points (n, p, m)."""
+        xp = array_namespace(centred)
+        _, p, m = centred.shape
+        divisor = max(p - 1, 1)
+        squares = centred * centred
+        total = xp.sum(squares, axis=(1, 2)) / divisor
+        if p > m and self.covariance != "diagonal":
+            covariance = xp.matmul(xp.matrix_transpose(centred), centred) / divisor
+            return self.of_covariances(covariance, total, p, squares)
+        m, gamma = self.n_features or m, self.shrinkage
+        if isinstance(gamma, str):
+            gram = xp.matmul(centred, xp.matrix_transpose(centred)) / divisor
+            gamma = choose_shrinkage(gamma, gram, total, p, m, squares)
+        noise = isotropic_noise(total, m, gamma, self.ridge, self.variance)
+        if self.covariance == "diagonal":
+            variances, count = xp.sum(squares, axis=1) / divisor, None
+            if self.n_directions is not None:
+                variances, count = cut_diagonal(variances, total, self.n_directions)
+            variances = _times(1 - gamma, variances) + noise[:, None]
+            return Shapes(variances, noise, total, count)
+        if self.n_directions is None:
+            factor = _times(((1 - gamma) / divisor) ** 0.5, centred)
+            return Shapes(factor, noise, total, None)
+        factor = centred / divisor**0.5
+        factor, rest, count = cut_factor(factor, total, self.n_directions, m)
+        factor = _times((1 - gamma) ** 0.5, factor)
+        return Shapes(factor, noise + (1 - gamma) * rest, total, count)
+
+    def of_covariances(
+        self, covariance: Array, total: Array, p: int, squares: Array | None = None
+    ) -> Shapes:
+        """Return the regularised covariances of patches of p points.
+
+        `squares`, the centred points squared, is what "ledoit_wolf" needs besides.
+        """
+        m, gamma = covariance.shape[-1], self.shrinkage
+        if isinstance(gamma, str):
+            gamma = choose_shrinkage(gamma, covariance, total, p, m, squares)
+        noise = isotropic_noise(total, m, gamma, self.ridge, self.variance)
+        count = None
+        if self.n_directions is not None:
+            covariance, count = cut_covariance(covariance, total, self.n_directions)
+        regular = add_to_diagonals(_times(1 - gamma, covariance), noise)
+        return Shapes(regular, noise, total, count)
+
+
+def _times(scale: Array, arrays: Array) -> Array:
+    """Multiply a batch of arrays by a number, or by one number each."""
+    if isinstance(scale, Real):
+        return arrays * scale
+    return arrays * scale[(slice(None), *(None,) * (arrays.ndim - 1))]
+
+
+def isotropic_noise(
+    total: Array, m: int, shrinkage: float | Array, ridge: float, variance: float
+) -> Array:
+    """Return ε, the isotropic part of the rule, from the traces of the covariances."""
+    xp = array_namespace(total)
+    helps = not isinstance(shrinkage, Real) or shrinkage or ridge
+    rounding = 4 * m * float(xp.finfo(total.dtype).eps) if helps else 0.0
+    return (shrinkage / m + rounding) * total + ridge * variance
 
 
 def fit_neighborhoods(
@@ -162,48 +262,7 @@ def fit_neighborhoods(
     settings = {"include_center": include_center, **settings}
     if near.pointer is None:
         return fit_patches(centers, X, near.indices, **settings)
-    counts = near.counts
-    largest = (largest or int(counts.max())) + int(include_center)
-    whole: dict[str, np.ndarray] = {}
-    for size in np.unique(counts):
-        owners = np.flatnonzero(counts == size)
-        indices = near.indices[near.pointer[owners, None] + np.arange(size)]
-        part = fit_patches(
-            centers[owners], X, indices, **{**settings, "warn_identical": False}
-        )
-        for name, values in _arrays(part, largest).items():
-            if name not in whole:
-                whole[name] = np.zeros((counts.size, *values.shape[1:]))
-            whole[name][owners] = values
-    if settings.get("warn_identical", True):
-        _warn_of_identical(centers, X, near, include_center, settings.get("n_jobs"))
-    return Patches(center=centers, **whole)
-
-
-def _arrays(patches: Patches, largest: int) -> dict[str, np.ndarray]:
-    """Return what patches are made of, in the form the largest of all would have."""
-    arrays = {"mean": patches.mean, "noise": patches.noise}
-    if patches.n_directions is not None:
-        arrays["n_directions"] = patches.n_directions
-    if patches.n_features is not None:
-        arrays["n_features"] = patches.n_features
-    m = patches.mean.shape[1]
-    if patches.points is not None:
-        arrays["points"] = _padded(patches.points, largest, np.nan)
-    if patches.diagonal is not None:
-        arrays["diagonal"] = patches.diagonal
-    elif largest > m:
-        arrays["dense"] = patches.covariance
-    else:
-        arrays["factor"] = _padded(patches.factor, largest, 0.0)
-    return arrays
-
-
-def _padded(rows: np.ndarray, length: int, value: float) -> np.ndarray:
-    """Fill up the second axis to a length."""
-    n, known, m = rows.shape
-    rest = np.full((n, length - known, m), value)
-    return np.concatenate([rows, rest], axis=1)
+    return fit_uneven(fit_patches, centers, X, near, largest, **settings)
 
 
 def fit_patches(
@@ -235,7 +294,7 @@ def fit_patches(
     include_center : bool
         Whether the centre is a point of its own patch.
     shrinkage : float or {"oas", "ledoit_wolf"}
-        γ of the rule in `covariance.py`.
+        γ of the rule above.
     ridge : float
         ρ of that rule.
     variance : float
@@ -284,10 +343,10 @@ def fit_patches(
             if found is not None:
                 total = np.trace(found[1], axis1=1, axis2=2)
                 return found[0], None, *model.of_covariances(found[1], total, n_points)
-        points = _points_of_patches(*ours)
+        points = points_of_patches(*ours)
         kept = points if keep_points else None
-        mean, shapes = _fit_points(points, model)
-        return mean, kept, *shapes
+        mean, centred = center_points(points, robust=covariance == "robust")
+        return mean, kept, *model.of_points(centred)
 
     if by_sums and isinstance(X, np.ndarray) and 2 * n_neighbors > X.shape[0]:
         mean, sums = moments_of_most(
@@ -313,31 +372,6 @@ def fit_patches(
     )
 
 
-def _points_of_patches(
-    centers: Array, X: Array, indices: Array, include_center: bool
-) -> Array:
-    """Return the points (q, p, m) of patches, the centre first where it is one."""
-    xp = array_namespace(X)
-    points = xp.take(X, xp.reshape(indices, (-1,)), axis=0)
-    points = xp.reshape(points, (*indices.shape, X.shape[1]))
-    if include_center:
-        points = xp.concat([centers[:, None, :], points], axis=1)
-    return points
-
-
-def _fit_points(points: Array, model: CovarianceModel) -> tuple[Array, Shapes]:
-    """Return means and covariances of points (q, p, m)."""
-    # From the first point, so that identical points differ by exactly nothing.
-    first = points[:, :1, :]
-    gaps = points - first
-    if model.covariance == "robust":
-        offset, centred = robust_points(gaps)
-    else:
-        offset = array_namespace(gaps).mean(gaps, axis=1, keepdims=True)
-        centred = gaps - offset
-    return (first + offset)[:, 0, :], model.of_points(centred)
-
-
 def warn_if_degenerate(total: Array, n_points: int) -> None:
     """Warn of patches of `n_points` points that are all equal."""
     xp = array_namespace(total)
@@ -347,31 +381,5 @@ def warn_if_degenerate(total: Array, n_points: int) -> None:
             f"{count} of {n} patches consist of {n_points} identical points, "
             "so they have a place but no shape; their covariance is the ridge alone. "
             "Raise n_neighbors above the number of duplicates, or drop duplicates.",
-            DegeneratePatchWarning,
-        )
-
-
-def _warn_of_identical(
-    centers: np.ndarray,
-    X: np.ndarray,
-    near: Neighborhoods,
-    include_center: bool,
-    n_jobs: int | None,
-) -> None:
-    """Warn of patches that are one point, or several at one place."""
-    row, column = near.relation
-    first = centers if include_center else X[near.nearest[0]]
-
-    def differ(block: slice) -> np.ndarray:
-        return (X[column[block]] != first[row[block]]).any(axis=1)
-
-    apart = np.concatenate(map_blocks(differ, row.size, 20 * X.shape[1], n_jobs))
-    n = near.counts.size
-    count = n - np.unique(row[apart]).size
-    if count:
-        warn(
-            f"{count} of {n} patches are one point, or identical points, so they have "
-            "a place but no shape; their covariance is the ridge alone. Raise radius "
-            "or n_neighbors, or drop duplicates.",
             DegeneratePatchWarning,
         )

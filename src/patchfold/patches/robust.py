@@ -1,4 +1,4 @@
-"""Points of patches -> a robust centre, and points whose covariance is robust."""
+"""Points of patches, and their centres: means, or robust ones."""
 
 from __future__ import annotations
 
@@ -96,3 +96,28 @@ def _winsor_scale(m: int) -> float:
     """Return √E[min(r, median)²/m] of the radius r of a standard Gaussian."""
     half = float(gammaincinv(m / 2, 0.5))  # half the median of r², which is χ²
     return float(gammainc(m / 2 + 1, half) + half / m) ** 0.5
+
+
+def points_of_patches(
+    centers: Array, X: Array, indices: Array, include_center: bool
+) -> Array:
+    """Return the points (q, p, m) of patches, the centre first where it is one."""
+    xp = array_namespace(X)
+    points = xp.take(X, xp.reshape(indices, (-1,)), axis=0)
+    points = xp.reshape(points, (*indices.shape, X.shape[1]))
+    if include_center:
+        points = xp.concat([centers[:, None, :], points], axis=1)
+    return points
+
+
+def center_points(points: Array, *, robust: bool) -> tuple[Array, Array]:
+    """Return means (q, m) and centred points (q, p, m) of points (q, p, m)."""
+    # From the first point, so that identical points differ by exactly nothing.
+    first = points[:, :1, :]
+    gaps = points - first
+    if robust:
+        offset, centred = robust_points(gaps)
+    else:
+        offset = array_namespace(gaps).mean(gaps, axis=1, keepdims=True)
+        centred = gaps - offset
+    return (first + offset)[:, 0, :], centred

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..backends.progress import tell_each
 from ..backends.threads import map_blocks
-from ..patches.covariance import isotropic_noise
+from ..patches.fitting import isotropic_noise
 from .gaps import marginal_distances, squared_gap_distances, variance_of_rows
 from .rows import spread_rows
 from .search import MOST_ROWS

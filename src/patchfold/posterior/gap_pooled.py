@@ -24,7 +24,7 @@ import numpy as np
 
 from ..backends.backend import require_memory
 from ..backends.threads import map_blocks
-from ..patches.covariance import isotropic_noise
+from ..patches.fitting import isotropic_noise
 from .gaps import marginal_distances, variance_of_rows
 from .pooled import SHRINKAGE
 

@@ -1,7 +1,7 @@
 """Class patches -> scores: how well a row fits the nearest rows of a class.
 
 The patch of row x in class c is the K nearest rows of c, never x itself, with mean μ
-and covariance Σ by the rule of `covariance.py`. Its score is
+and covariance Σ by the rule of `patches/fitting.py`. Its score is
 
     -½ log|Σ| - ½ (K + m) log(1 + (x - μ)ᵀΣ⁻¹(x - μ) / K),
 
@@ -21,8 +21,7 @@ from ..backends.native.class_patches import can_score, score_patches
 from ..backends.native.loops import pairs_at_once
 from ..backends.progress import tell_each
 from ..backends.threads import count_threads, map_blocks
-from ..patches.covariance import isotropic_noise
-from ..patches.fitting import fit_patches
+from ..patches.fitting import fit_patches, isotropic_noise
 from ..records import Patches
 from .rows import variance_over
 from .search import ClassSearch

@@ -1,7 +1,7 @@
 """Classes as patches of one shape: distances to class means, by the pooled covariance.
 
 The score is -½ (x - μ_c)ᵀΣ⁻¹(x - μ_c) with Σ the covariance within classes, shrunk by
-the rule of `covariance.py`: linear discriminant analysis. A row of class y, of n_y
+the rule of `patches/fitting.py`: linear discriminant analysis. A row of class y, of n_y
 rows, is taken out of its class mean and of Σ: with d = x - μ_y the scatter within
 classes loses n_y/(n_y - 1) ddᵀ, so one decomposition serves all rows. If rows have
 weights w, n_y is their sum, and it loses w n_y/(n_y - w) ddᵀ.
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..backends.blas import one_blas_thread
 from ..backends.threads import map_blocks
-from ..patches.covariance import isotropic_noise
+from ..patches.fitting import isotropic_noise
 from .rows import variance_over
 
 SHRINKAGE = 0.1

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..patches.covariance import isotropic_noise
+from ..patches.fitting import isotropic_noise
 from .rows import variance_over
 
 
