@@ -12,7 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .backends.arrays import Array, add_to_diagonals, array_namespace, identity_like
+from .backends.backend import (
+    Array,
+    add_to_diagonals,
+    array_namespace,
+    identity_like,
+)
 from .backends.native.graph import mirror_edges
 
 

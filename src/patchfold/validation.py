@@ -16,8 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from .backends.arrays import Array, array_namespace
-from .backends.backend import column_types, on_any_device
+from .backends.backend import Array, array_namespace, column_types, on_any_device
 from .backends.native.loops import is_compiled
 from .backends.structure import check_structure
 from .exceptions import MissingLoopsWarning, warn

@@ -1,67 +1,11 @@
-"""Which array library an array belongs to, by the array API standard.
-
-The batched stages (patches, divergences, curvature, edge weights) take their functions
-from here and so run on any library that follows the standard. NumPy is one; torch
-needs the `array-api-compat` package, which the `torch` extra installs.
-"""
+"""Linear algebra of many small matrices at once, on any array library."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-Array = Any
-"""An array of any library that follows the array API standard."""
+from .backend import Array, array_namespace
 
 FUSED = 32
 """Up to this many columns, CUDA solves a batch of matrices at once."""
-
-
-def array_namespace(array: Array) -> Any:
-    """Return the module whose functions work on `array`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> array_namespace(np.ones(3)).__name__
-    'numpy'
-    """
-    if hasattr(array, "__array_namespace__"):
-        return array.__array_namespace__()
-    try:
-        from array_api_compat import array_namespace as compatible_namespace
-    except ImportError as error:
-        raise ImportError(
-            f"arrays of type {type(array).__name__} need the array-api-compat "
-            'package: pip install "patchfold[torch]"'
-        ) from error
-    return compatible_namespace(array)
-
-
-def identity_like(matrices: Array) -> Array:
-    """Return the identity matrix for a batch of square matrices, on its device."""
-    xp = array_namespace(matrices)
-    size = matrices.shape[-1]
-    return xp.eye(size, dtype=matrices.dtype, device=matrices.device)
-
-
-def add_to_diagonals(matrices: Array, values: Array) -> Array:
-    """Return a batch of square matrices, each with its value added on the diagonal.
-
-    Arrays of NumPy are overwritten: matrices that are as many as patches are not to be
-    read and written again for the sake of their diagonals.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> add_to_diagonals(np.ones((1, 2, 2)), np.array([5.0])).tolist()
-    [[[6.0, 1.0], [1.0, 6.0]]]
-    """
-    if isinstance(matrices, np.ndarray):
-        np.einsum("nii->ni", matrices)[...] += values[:, None]  # a view
-        return matrices
-    return matrices + values[:, None, None] * identity_like(matrices)
 
 
 def cholesky(matrices: Array) -> Array:
@@ -141,8 +85,3 @@ def _is_slow(matrices: Array) -> bool:
     """Say whether torch would solve many matrices on a device one after another."""
     large = matrices.shape[-1] > FUSED and matrices.shape[0] > FUSED
     return bool(getattr(matrices, "is_cuda", False)) and large
-
-
-def in_32_bits(indices: Array) -> Array:
-    """Return indices of samples in half the memory; tensors index by 64 bits only."""
-    return indices.astype(np.int32) if isinstance(indices, np.ndarray) else indices

@@ -7,6 +7,11 @@ An estimator asks once for the backend of its samples (`backend_for`), and gives
 its results by it. Work that cannot fit in the memory there is refused, before it starts
 and in words. torch is never imported unless a tensor is there already, or a device
 is asked for.
+
+The batched stages (patches, divergences, curvature, edge weights) take their functions
+from `array_namespace`, and so run on any library that follows the array API standard.
+NumPy is one; torch needs the `array-api-compat` package, which the `torch` extra
+installs.
 """
 
 from __future__ import annotations
@@ -26,7 +31,9 @@ import numpy as np
 from ..exceptions import MemoryBudgetError
 from .tensors import devices
 from .tensors.transfer import first_tensor, is_tensor, send
-from .threads import device_blocks
+
+Array = Any
+"""An array of any library that follows the array API standard."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -146,7 +153,7 @@ class Backend:
             return
         what = f"work on {X.shape[0]} samples with {X.shape[-1]} features"
         with (
-            device_blocks(devices.block_bytes(self.device)),
+            devices.device_blocks(devices.block_bytes(self.device)),
             plain_memory_errors(what, remedy),
         ):
             yield
@@ -260,6 +267,57 @@ def on_any_device(stage: F) -> F:
         return backend_for(tensor).give_back(stage(*args, **kwargs))
 
     return call  # type: ignore[return-value]
+
+
+def array_namespace(array: Array) -> Any:
+    """Return the module whose functions work on `array`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> array_namespace(np.ones(3)).__name__
+    'numpy'
+    """
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__()
+    try:
+        from array_api_compat import array_namespace as compatible_namespace
+    except ImportError as error:
+        raise ImportError(
+            f"arrays of type {type(array).__name__} need the array-api-compat "
+            'package: pip install "patchfold[torch]"'
+        ) from error
+    return compatible_namespace(array)
+
+
+def identity_like(matrices: Array) -> Array:
+    """Return the identity matrix for a batch of square matrices, on its device."""
+    xp = array_namespace(matrices)
+    size = matrices.shape[-1]
+    return xp.eye(size, dtype=matrices.dtype, device=matrices.device)
+
+
+def add_to_diagonals(matrices: Array, values: Array) -> Array:
+    """Return a batch of square matrices, each with its value added on the diagonal.
+
+    Arrays of NumPy are overwritten: matrices that are as many as patches are not to be
+    read and written again for the sake of their diagonals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> add_to_diagonals(np.ones((1, 2, 2)), np.array([5.0])).tolist()
+    [[[6.0, 1.0], [1.0, 6.0]]]
+    """
+    if isinstance(matrices, np.ndarray):
+        np.einsum("nii->ni", matrices)[...] += values[:, None]  # a view
+        return matrices
+    return matrices + values[:, None, None] * identity_like(matrices)
+
+
+def in_32_bits(indices: Array) -> Array:
+    """Return indices of samples in half the memory; tensors index by 64 bits only."""
+    return indices.astype(np.int32) if isinstance(indices, np.ndarray) else indices
 
 
 @contextmanager

@@ -11,8 +11,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cache
 from threading import Event, Thread, local
 from typing import TypeVar
@@ -20,8 +18,9 @@ from typing import TypeVar
 from joblib import cpu_count, effective_n_jobs, parallel_config
 from joblib.parallel import BACKENDS, get_active_backend
 
-from .arrays import Array, array_namespace
+from .backend import Array, array_namespace
 from .progress import WATCHER, watched
+from .tensors.devices import ROOM
 
 BLOCK_BYTES = 8 * 2**20
 """Working memory of one block: large enough for BLAS, small enough to stay in cache."""
@@ -40,8 +39,6 @@ S = TypeVar("S")
 
 T = TypeVar("T")
 
-_ROOM: ContextVar[int | None] = ContextVar("room", default=None)
-
 
 class _Thread(local):
     is_one_of_many = False
@@ -49,25 +46,6 @@ class _Thread(local):
 
 _THREAD = _Thread()
 """Whether a thread is one of ours: functions that it calls start no others."""
-
-
-@contextmanager
-def device_blocks(n_bytes: int) -> Iterator[None]:
-    """Cut work on a device into blocks of `n_bytes`, one after another.
-
-    A device is busy with a single block if it is large; threads would only wait.
-
-    Examples
-    --------
-    >>> with device_blocks(2 * BLOCK_BYTES):
-    ...     map_blocks(lambda block: block.stop - block.start, 5, BLOCK_BYTES / 2)
-    [4, 1]
-    """
-    token = _ROOM.set(n_bytes)
-    try:
-        yield
-    finally:
-        _ROOM.reset(token)
 
 
 def map_blocks(
@@ -109,7 +87,7 @@ def map_blocks(
     if watcher is not None:
         function = watched(function, len(blocks), watcher)
     n_threads = 1
-    if len(blocks) > 1 and not (_ROOM.get() or _THREAD.is_one_of_many):
+    if len(blocks) > 1 and not (ROOM.get() or _THREAD.is_one_of_many):
         n_threads = min(len(blocks), count_threads(n_jobs))
     if n_threads <= 1:
         return list(map(function, blocks))
@@ -286,7 +264,7 @@ def fill_blocks(
 
 
 def _cut(n_items: int, bytes_per_item: float, step: int | None = None) -> list[slice]:
-    room = _ROOM.get() or BLOCK_BYTES
+    room = ROOM.get() or BLOCK_BYTES
     step = step or max(1, int(room / max(bytes_per_item, 1)))
     starts = range(0, n_items, step)
     return list(map(slice, starts, [*starts[1:], n_items]))

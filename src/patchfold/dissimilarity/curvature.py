@@ -28,14 +28,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from ..backends.arrays import (
-    Array,
-    array_namespace,
-    cumulative_sum,
-    eigh,
-    identity_like,
-    svd_of_rows,
-)
+from ..backends.arrays import cumulative_sum, eigh, svd_of_rows
+from ..backends.backend import Array, array_namespace, identity_like
 from ..backends.native.patches import (
     principal_directions,
     singular_rows,

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..backends.arrays import (
+from ..backends.arrays import cholesky, eigh
+from ..backends.backend import (
     Array,
     add_to_diagonals,
     array_namespace,
-    cholesky,
-    eigh,
     identity_like,
 )
 from ..records import Patches

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.arrays import Array, array_namespace, cholesky, identity_like
+from ..backends.arrays import cholesky
+from ..backends.backend import Array, array_namespace, identity_like
 from ..backends.native.patches import invert_packed, kl_of_pairs, packed_products
 from ..backends.threads import fill_blocks
 from ..exceptions import SingularPatchError

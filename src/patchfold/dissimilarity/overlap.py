@@ -16,7 +16,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ..backends.arrays import Array, array_namespace, cholesky, identity_like
+from ..backends.arrays import cholesky
+from ..backends.backend import Array, array_namespace, identity_like
 from ..backends.threads import map_blocks
 from ..records import Patches
 from .kl import Description, check_invertible, not_negative

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.arrays import Array
+from ..backends.backend import Array
 from ..backends.threads import fill_blocks, map_blocks
 from ..exceptions import DegeneratePatchWarning, SingularPatchError
 from ..neighbors.metric_search import MetricSearch

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 
-from ..backends.arrays import Array, array_namespace
+from ..backends.backend import Array, array_namespace
 from ..backends.native.loops import pairs_at_once
 from ..backends.threads import map_blocks
 from ..records import EdgeValues, Pairs, Patches

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..backends.arrays import Array, array_namespace, cumulative_sum
+from ..backends.arrays import cumulative_sum
+from ..backends.backend import Array, array_namespace
 from ..records import EdgeValues, Patches
 from .curvature import describe_directions
 

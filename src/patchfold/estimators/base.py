@@ -19,8 +19,7 @@ from sklearn.base import (
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..backends.arrays import Array, array_namespace
-from ..backends.backend import NUMPY, Backend, backend_for
+from ..backends.backend import NUMPY, Array, Backend, array_namespace, backend_for
 from ..backends.progress import begin_stage, report, without_progress
 from ..graph.connectivity import closed_components, join_components
 from ..graph.labels import encode_labels, get_label_rule, refuse_precomputed

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..backends.arrays import Array, array_namespace
+from ..backends.backend import Array, array_namespace
 from ..graph.weights import edge_weights, edges_of, laplacian
 from ..records import EdgeList, Links
 from ..solvers.gradient import Objective, ascend, find_multiplier, place_by_fixed_point

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..backends.arrays import Array, array_namespace
+from ..backends.backend import Array, array_namespace
 from ..graph.weights import (
     edge_weights,
     edges_of,

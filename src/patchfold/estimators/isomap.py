@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..backends.arrays import Array
-from ..backends.backend import backend_for, require_memory
+from ..backends.backend import Array, backend_for, require_memory
 from ..graph.paths import geodesics
 from ..graph.weights import edges_of
 from ..records import EdgeList, Links

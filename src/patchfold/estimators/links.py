@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..backends.arrays import Array
 from ..backends.backend import (
     BYTES_PER_EDGE,
+    Array,
     Backend,
     backend_for,
     on_any_device,

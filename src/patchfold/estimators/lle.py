@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..backends.arrays import Array, array_namespace
-from ..backends.backend import backend_for
+from ..backends.backend import Array, array_namespace, backend_for
 from ..graph.labels import get_label_rule
 from ..records import EdgeList, Links
 from ..solvers.landmarks import landmark_embedding

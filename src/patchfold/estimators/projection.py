@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from ..backends.arrays import Array
-from ..backends.backend import NUMPY, backend_for
+from ..backends.backend import NUMPY, Array, backend_for
 from ..dissimilarity.table import DISSIMILARITIES
 from ..graph.weights import edge_weights, edges_of, resolve_width
 from ..neighbors.metric import METRICS

@@ -12,8 +12,7 @@ from sklearn.manifold import trustworthiness as sklearn_trustworthiness
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import check_array
 
-from ..backends.arrays import Array
-from ..backends.backend import NUMPY
+from ..backends.backend import NUMPY, Array
 from ..backends.processes import run_pieces
 from ..exceptions import PatchfoldWarning
 from ..graph.labels import UNLABELLED, encode_labels

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..backends.arrays import Array
-from ..backends.backend import NUMPY, backend_for, on_any_device
+from ..backends.backend import NUMPY, Array, backend_for, on_any_device
 from ..backends.native.neighbors import squared_distances
 from ..backends.progress import begin_stage
 from ..dissimilarity.store import PatchesOnDemand

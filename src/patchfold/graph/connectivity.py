@@ -12,8 +12,14 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..backends.arrays import Array, array_namespace
-from ..backends.backend import NUMPY, backend_for, on_any_device, require_memory
+from ..backends.backend import (
+    NUMPY,
+    Array,
+    array_namespace,
+    backend_for,
+    on_any_device,
+    require_memory,
+)
 from ..backends.distances import Entries, Products
 from ..backends.threads import map_blocks
 from ..exceptions import DisconnectedGraphWarning, warn

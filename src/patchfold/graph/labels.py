@@ -16,8 +16,7 @@ import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
-from ..backends.arrays import Array, array_namespace
-from ..backends.backend import NUMPY, on_any_device
+from ..backends.backend import NUMPY, Array, array_namespace, on_any_device
 from ..neighbors.exact import search_all
 from ..neighbors.metric_search import MetricSearch
 from ..records import EdgeValues, Pairs

@@ -17,8 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..backends.arrays import Array, array_namespace
-from ..backends.backend import NUMPY, on_any_device
+from ..backends.backend import NUMPY, Array, array_namespace, on_any_device
 from ..backends.native.graph import unite_relations
 from ..exceptions import VanishingWeightsWarning, warn
 from ..neighbors.radius import name_rows

@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..backends.arrays import Array
-from ..backends.backend import on_any_device
+from ..backends.backend import Array, on_any_device
 from ..backends.distances import in_rows
 from ..backends.native.neighbors import first_of_each_row, squared_distances
 from ..exceptions import NeighborCountWarning, warn

@@ -9,13 +9,8 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from ..backends.arrays import (
-    Array,
-    array_namespace,
-    cumulative_sum,
-    eigh,
-    svd_of_rows,
-)
+from ..backends.arrays import cumulative_sum, eigh, svd_of_rows
+from ..backends.backend import Array, array_namespace
 from ..validation import Float, Integer
 
 SHRINKAGE_RULES = ("oas", "ledoit_wolf")

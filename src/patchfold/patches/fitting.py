@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..backends.arrays import Array, add_to_diagonals, array_namespace
+from ..backends.backend import Array, add_to_diagonals, array_namespace
 from ..backends.native.patches import moments_of_patches
 from ..backends.threads import fill_blocks
 from ..exceptions import DegeneratePatchWarning, warn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scipy.special import gammainc, gammaincinv
 
-from ..backends.arrays import Array, array_namespace
+from ..backends.backend import Array, array_namespace
 
 MEDIAN_STEPS = 30
 """Steps to the spatial median: then it moves by far less than the points' chance."""

@@ -15,8 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.arrays import Array, array_namespace, cholesky, identity_like
-from ..backends.backend import NUMPY, Backend, backend_for
+from ..backends.arrays import cholesky
+from ..backends.backend import (
+    NUMPY,
+    Array,
+    Backend,
+    array_namespace,
+    backend_for,
+    identity_like,
+)
 from ..backends.native.class_patches import can_score, score_patches
 from ..backends.native.loops import pairs_at_once
 from ..backends.progress import tell_each

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.arrays import Array
-from ..backends.backend import NUMPY, Backend, backend_for
+from ..backends.backend import NUMPY, Array, Backend, backend_for
 from ..backends.native.neighbors import Members, lay_out
 from ..neighbors.choice import choose_search, find_neighbors, find_query_neighbors
 from ..neighbors.exact import search_all

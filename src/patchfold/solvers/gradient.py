@@ -20,8 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
-from ..backends.arrays import Array, array_namespace
-from ..backends.backend import backend_for, on_any_device
+from ..backends.backend import Array, array_namespace, backend_for, on_any_device
 from ..graph.weights import laplacian
 from ..records import EdgeList, Pairs
 from .nystrom import capped_ratio, count_links

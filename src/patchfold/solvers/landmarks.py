@@ -19,8 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
-from ..backends.arrays import array_namespace
-from ..backends.backend import on_any_device
+from ..backends.backend import array_namespace, on_any_device
 from ..backends.threads import map_blocks
 from ..neighbors.choice import find_query_neighbors, open_search
 from ..neighbors.sparse_metric import SparseMetric

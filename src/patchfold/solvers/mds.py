@@ -8,8 +8,7 @@ from functools import reduce
 import numpy as np
 from scipy.linalg import eigh
 
-from ..backends.arrays import Array, array_namespace
-from ..backends.backend import backend_for, on_any_device
+from ..backends.backend import Array, array_namespace, backend_for, on_any_device
 from ..backends.threads import map_blocks
 from ..exceptions import NegativeEigenvalueWarning, warn
 from .spectral import fix_signs, is_dense, largest_eigenpairs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..backends.arrays import Array, array_namespace
+from ..backends.backend import Array, array_namespace
 
 SMALLEST_GAP = 0.1
 """Least |1 - λ| that a new sample's place is divided by."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..backends.arrays import Array, array_namespace
+from ..backends.backend import Array, array_namespace
 
 CUSP = 1e-150
 """Squared distances are kept above this where a slope is infinite at 0."""

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.arrays import Array, array_namespace
-from ..backends.backend import on_any_device
+from ..backends.backend import Array, array_namespace, on_any_device
 from .nystrom import keep_from_zero
 
 ROUNDING = 1e-10

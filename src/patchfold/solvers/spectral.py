@@ -13,8 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
-from ..backends.arrays import Array, array_namespace
-from ..backends.backend import NUMPY, Backend, on_any_device
+from ..backends.backend import NUMPY, Array, Backend, array_namespace, on_any_device
 from ..backends.native.eigenvectors import DENSE_LIMIT, TOLERANCE, check_residuals
 from ..backends.threads import BLOCK_BYTES
 from .arpack import arpack_eigenpairs

@@ -9,10 +9,11 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 import patchfold as pf
 from patchfold.backends.backend import NUMPY, Backend
 from patchfold.backends.tensors import devices, jacobi, spectral
+from patchfold.backends.tensors.devices import device_blocks
 from patchfold.backends.tensors.graph import find_pieces
 from patchfold.backends.tensors.paths import path_lengths
 from patchfold.backends.tensors.search import GROUP, nearest_columns, search_all
-from patchfold.backends.threads import device_blocks, map_blocks
+from patchfold.backends.threads import map_blocks
 from patchfold.estimators.links import require_room, settings_of
 from patchfold.exceptions import MemoryBudgetError
 from patchfold.graph.connectivity import closest_pairs

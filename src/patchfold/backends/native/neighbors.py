@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, array_namespace
+from ..backend import Array, array_namespace
 from ..threads import map_blocks
 from .loops import aligned_zeros, as_kind, check_places, is_plain, loops, pairs_at_once
 

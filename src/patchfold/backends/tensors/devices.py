@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 LARGEST_BLOCK = 2**31
@@ -9,6 +12,10 @@ LARGEST_BLOCK = 2**31
 
 PART = 16
 """A block takes at most this part of what is free."""
+
+
+ROOM: ContextVar[int | None] = ContextVar("room", default=None)
+"""Bytes of a block of work on the device in use; None where there is none."""
 
 
 def free_memory(device: Any) -> int:
@@ -32,3 +39,23 @@ def block_bytes(device: Any) -> int:
     if device.type == "cpu":
         return 2**25
     return max(2**25, min(LARGEST_BLOCK, free_memory(device) // PART))
+
+
+@contextmanager
+def device_blocks(n_bytes: int) -> Iterator[None]:
+    """Cut work on a device into blocks of `n_bytes`, one after another.
+
+    A device is busy with a single block if it is large; threads would only wait.
+
+    Examples
+    --------
+    >>> from patchfold.backends.threads import BLOCK_BYTES, map_blocks
+    >>> with device_blocks(2 * BLOCK_BYTES):
+    ...     map_blocks(lambda block: block.stop - block.start, 5, BLOCK_BYTES / 2)
+    [4, 1]
+    """
+    token = ROOM.set(n_bytes)
+    try:
+        yield
+    finally:
+        ROOM.reset(token)

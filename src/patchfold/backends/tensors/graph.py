@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ..arrays import Array
+from ..backend import Array
 from . import kernels
 from .transfer import csr_tensor, send
 

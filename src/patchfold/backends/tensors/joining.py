@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..arrays import Array
-from ..backend import require_memory
+from ..backend import Array, require_memory
 from .devices import block_bytes
 from .search import lift_queries, lift_samples, product_slack
 from .transfer import send

@@ -7,7 +7,7 @@ does not hang on the order.
 
 from __future__ import annotations
 
-from ..arrays import Array
+from ..backend import Array
 from .devices import block_bytes
 
 

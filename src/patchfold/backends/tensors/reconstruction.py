@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..arrays import Array
+from ..backend import Array
 from .devices import block_bytes
 from .transfer import csr_tensor
 

@@ -6,7 +6,7 @@ to the lower index, as in `exact_search.py`.
 
 from __future__ import annotations
 
-from ..arrays import Array
+from ..backend import Array
 from ..native.neighbors import TIE_BITS, tie_keys
 from .devices import block_bytes
 

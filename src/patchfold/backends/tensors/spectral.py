@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
+from ..backend import Array
 from ..native.eigenvectors import DENSE_LIMIT, TOLERANCE, check_residuals
 from .graph import Laplacian
 from .transfer import send

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..arrays import Array
+from ..backend import Array
 from .devices import block_bytes
 from .kernels import GROUPS, TILE, can_run, member_distances, near_in_tiles
 from .search import (

@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import Array
-
 
 def is_tensor(value: Any) -> bool:
     """Say whether a value is a torch tensor, without importing torch.
@@ -87,7 +85,7 @@ def send(value: Any, device: Any, dtype: Any = None) -> Any:
     return replace(value, **{n: send(getattr(value, n), device, dtype) for n in names})
 
 
-def as_float64(tensor: Array, *, copied: bool = False) -> Array:
+def as_float64(tensor: Any, *, copied: bool = False) -> Any:
     """Return a tensor in double precision, outside of any gradient.
 
     Patches are inverted: in single precision their divergences lose their digits.
@@ -97,9 +95,7 @@ def as_float64(tensor: Array, *, copied: bool = False) -> Array:
     return tensor.detach().to(torch.float64, copy=copied)
 
 
-def csr_tensor(
-    pointer: Array, column: Array, data: Array, shape: tuple[int, ...]
-) -> Array:
+def csr_tensor(pointer: Any, column: Any, data: Any, shape: tuple[int, ...]) -> Any:
     """Return a sparse tensor; torch warns of a format that it calls new."""
     import torch
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import validate_data
 
-from ..arrays import Array
+from ..backend import Array
 from .transfer import as_float64
 
 

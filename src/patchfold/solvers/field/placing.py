@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...backends.arrays import array_namespace
-from ...backends.backend import on_any_device
+from ...backends.backend import array_namespace, on_any_device
 from ...backends.native.field import Grid, settle_samples
 from ...exceptions import FarSampleWarning, warn
 from ...records import Links

@@ -14,8 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ...backends.arrays import in_32_bits
-from ...backends.backend import on_any_device
+from ...backends.backend import in_32_bits, on_any_device
 from ...backends.native.graph import add_mirrored
 from ...dissimilarity.table import compare_pairs, describe_patches, get_dissimilarity
 from ...exceptions import DisconnectedGraphWarning, warn

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ...arrays import Array
+from ...backend import Array
 from ..search import squared_distances_to
 from ..transfer import csr_tensor
 

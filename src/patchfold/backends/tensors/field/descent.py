@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...backend import Array
 from ...progress import tell_part
 from . import kernels
 from .steps import Steps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...arrays import Array
+from ...backend import Array
 from ...nodes import LEAST_Z
 from . import kernels as k
 from .grid import Nodes

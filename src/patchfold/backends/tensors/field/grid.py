@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.fft import next_fast_len
 
-from ...arrays import Array
+from ...backend import Array
 from ...nodes import choose_spacing, node_count
 
 UNIT = 2.0**32

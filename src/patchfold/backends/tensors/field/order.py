@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...arrays import Array
+from ...backend import Array
 from . import kernels
 
 MIX = 0x9E3779B97F4A7C15 - 2**64

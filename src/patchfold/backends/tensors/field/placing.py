@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...arrays import Array
+from ...backend import Array
 from .attraction import calibrated
 from .grid import Field, choose_nodes, read, spread
 from .order import row_keys

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...arrays import Array
+from ...backend import Array
 from ..graph import median
 
 WIDEST = 2048

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...backend import Array
 from ...nodes import LEAST_Z, MOST_NODES, OUTSIDE, SPACINGS
 from .attraction import join_pairs
 from .grid import Field, Nodes, choose_nodes, read, spread
