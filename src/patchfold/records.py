@@ -6,6 +6,7 @@ queries.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -192,6 +193,11 @@ class Patches:
         if self.n_features is not None:
             return self.n_features
         return self.center.shape[1] + 0 * self.noise
+
+    def __iter__(self) -> Iterator[Array]:
+        """Yield the arrays that there are, the centres first."""
+        every = (getattr(self, field.name) for field in fields(self))
+        return (part for part in every if part is not None)
 
     def take(self, chosen: Any) -> Patches:
         """Return some patches: a slice of them, without a copy, or those at places."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,21 +38,6 @@ _warned: set[type] = set()
 
 
 @dataclass(frozen=True)
-class Integer:
-    """An integer of at least `low`."""
-
-    low: int
-
-    def accepts(self, value: Any) -> bool:
-        """Say whether the value is acceptable; a bool is not a number here."""
-        is_number = isinstance(value, Integral) and not isinstance(value, bool)
-        return is_number and value >= self.low
-
-    def __str__(self) -> str:
-        return f"an int >= {self.low}"
-
-
-@dataclass(frozen=True)
 class Float:
     """A real number between two bounds; `open_low` leaves out the lower one.
 
@@ -63,10 +48,11 @@ class Float:
     high: float = np.inf
     open_low: bool = False
     may_be_infinite: bool = False
+    kind: ClassVar[Any] = Real
 
     def accepts(self, value: Any) -> bool:
         """Say whether the value is acceptable; a bool is not a number here."""
-        if not isinstance(value, Real) or isinstance(value, bool):
+        if not isinstance(value, self.kind) or isinstance(value, bool):
             return False
         try:
             number = float(value)
@@ -80,6 +66,15 @@ class Float:
         sign = ">" if self.open_low else ">="
         upper = "" if np.isinf(self.high) else f" and <= {self.high:g}"
         return f"a float {sign} {self.low:g}{upper}"
+
+
+class Integer(Float):
+    """An integer of at least `low`."""
+
+    kind = Integral
+
+    def __str__(self) -> str:
+        return f"an int >= {self.low}"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsTransformer
 
 import patchfold as pf
 from patchfold.dissimilarity.store import PatchesOnDemand
-from patchfold.dissimilarity.table import arrays_of, describe_patches, get_dissimilarity
+from patchfold.dissimilarity.table import describe_patches, get_dissimilarity
 from patchfold.exceptions import DegeneratePatchWarning, SingularPatchError
 from patchfold.neighbors import cell_building, cell_search, choice, kmeans
 from patchfold.neighbors.cell_building import build_cells
@@ -402,7 +402,7 @@ def test_patches_described_a_few_at_a_time_are_those_of_all_at_once(name, n_neig
     patches = PatchesOnDemand(name, fitter, near)
     for n_jobs in (None, 2):
         parts = patches.describe_all(order, n_jobs=n_jobs)
-        for part, expected in zip(arrays_of(parts), arrays_of(whole), strict=True):
+        for part, expected in zip(parts, whole, strict=True):
             np.testing.assert_array_equal(part, expected)
 
 

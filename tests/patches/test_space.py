@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 import patchfold as pf
 from patchfold.dissimilarity.table import DISSIMILARITIES
-from patchfold.estimators import links
+from patchfold.estimators import source
 from patchfold.patches.fitting import is_wide
 from patchfold.patches.space import Span, find_span
 
@@ -26,7 +26,7 @@ def in_all_features(monkeypatch):
 
     def fit(model, X):
         with monkeypatch.context() as patch:
-            patch.setattr(links, "is_wide", lambda n, m: False)
+            patch.setattr(source, "is_wide", lambda n, m: False)
             return model.fit(X)
 
     return fit

@@ -25,7 +25,6 @@ from ..graph.paths import cache_order
 from ..neighbors.choice import (
     find_query_neighbors,
     open_search,
-    resolve_n_neighbors,
 )
 from ..records import EdgeValues, Neighborhoods, Pairs
 from ..validation import check_parameters, has_euclidean_metric, is_precomputed
@@ -107,17 +106,14 @@ def fit(
             "`fit`, or reduce the features first, for example by TruncatedSVD of "
             "scikit-learn."
         )
-    n = data.X.shape[0]
-    count = resolve_n_neighbors(estimator.n_neighbors, n)
-    _check_size(count, n)
+    count = data.n_neighbors
+    _check_size(count, data.X.shape[0])
     algorithm = estimator.neighbors_algorithm
     search = open_search(algorithm, data.X, count, None, estimator.n_jobs)
     counter = _Counter(progress)
     found = _search(client, data.X, count, search, counter)
     compare = partial(_compare, client, counter)
-    source = open_source(
-        estimator, data, count, search=search, found=found, compare=compare
-    )
+    source = open_source(estimator, data, search=search, found=found, compare=compare)
     return estimator._fit_source(source, NUMPY)
 
 

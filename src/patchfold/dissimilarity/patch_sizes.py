@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..patches.fitting import fit_neighborhoods
+from ..patches.fitting import PatchFitter
 from ..records import Neighborhoods
 from .table import DISSIMILARITIES, compare_pairs
 from .tangents import EXPLAINED
@@ -76,11 +76,12 @@ def tangent_turning(
         "warn_identical": False,
         "n_jobs": n_jobs,
     }
+    fitter = PatchFitter(X, int(near.counts.max()), settings)
     wanted = n_directions or EXPLAINED
     if not isinstance(wanted, Integral):
-        patches = fit_neighborhoods(X, X, near, n_directions=wanted, **settings)
+        patches = fitter.fit(X, near, n_directions=wanted)
         wanted = int(np.median(patches.n_directions))
-    patches = fit_neighborhoods(X, X, near, n_directions=int(wanted), **settings)
+    patches = fitter.fit(X, near, n_directions=int(wanted))
     # Of equal variances `n_directions` keeps all: here every space has as many.
     limit = np.minimum(patches.n_directions, wanted)
     described = row.describe(replace(patches, n_directions=limit))

@@ -18,11 +18,10 @@ from ..backends.backend import Array
 from ..backends.threads import fill_blocks, map_blocks
 from ..exceptions import DegeneratePatchWarning, SingularPatchError
 from ..neighbors.metric_search import MetricSearch
-from ..patches.fitting import PatchFitter, warn_if_degenerate
+from ..patches.fitting import PatchFitter, warn_of_degenerate
 from ..records import EdgeValues, Neighborhoods, Pairs, Patches, pointer_of
 from .table import (
     HeldPatches,
-    arrays_of,
     check_lengths,
     compare_pairs,
     describe_patches,
@@ -45,11 +44,9 @@ class CentersOnly:
     X: Array
     includes_centers = True
 
-    def of_training(
-        self, near: Any, rows: np.ndarray | None = None, **settings: Any
-    ) -> Patches:
+    def fit(self, centers: Array, near: Any, **settings: Any) -> Patches:
         """Return patches that are their centres alone."""
-        return Patches(center=self.X if rows is None else self.X[rows])
+        return Patches(center=centers)
 
     def of_queries(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Patches:
         """Return patches that are their centres alone."""
@@ -79,7 +76,7 @@ class PatchesOnDemand:
         near = None if self.near is None else self.near.rows(rows)
         # One warning was given for all of them.
         quiet = {"warn_identical": False, "n_jobs": None}
-        patches = self.fitter.of_training(near, rows, **quiet)
+        patches = self.fitter.fit(self.fitter.X[rows], near, **quiet)
         return describe_patches(get_dissimilarity(self.dissimilarity), patches)
 
     def describe_all(self, order: np.ndarray, n_jobs: int | None) -> Any:
@@ -110,7 +107,7 @@ class PatchesOnDemand:
     @property
     def bytes_each(self) -> int:
         """What the description of one patch takes."""
-        return sum(part.nbytes for part in arrays_of(self.describe(np.arange(1))))
+        return sum(part.nbytes for part in self.describe(np.arange(1)))
 
     def compare(
         self, pairs: Pairs, order: np.ndarray, n_jobs: int | None
@@ -199,8 +196,9 @@ def defer_patches(
     """Return a maker of patches on demand; warn of those without a shape."""
     if isinstance(fitter, PatchFitter):
         assert near is not None
-        n_points = fitter.largest + int(fitter.includes_centers)
-        warn_if_degenerate(near.distances[:, -1], n_points)
+        n_points, farthest = fitter.largest, near.distances[:, -1]
+        if (farthest <= 0).any():
+            warn_of_degenerate(farthest, n_points + int(fitter.includes_centers))
     return PatchesOnDemand(dissimilarity, fitter, near)
 
 
@@ -245,6 +243,6 @@ def describe_by_cells(
         # Threads share the filters of warnings: they are changed here alone.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DegeneratePatchWarning)  # given already
-            patches = fitter.of_training(near, n_jobs=n_jobs)
+            patches = fitter.fit(fitter.X, near, n_jobs=n_jobs)
         row = get_dissimilarity(dissimilarity)
         return describe_patches(row, patches, n_jobs=n_jobs)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -215,9 +215,9 @@ def compare_pairs(
     EdgeValues
         (E,) numbers, finite and not negative.
     """
-    arrays, n_pairs = arrays_of(left), source.shape[0]
+    arrays, n_pairs = tuple(left), source.shape[0]
     xp = array_namespace(arrays[0])
-    n_all = arrays[0].shape[0] * arrays_of(right)[0].shape[0]
+    n_all = arrays[0].shape[0] * next(iter(right)).shape[0]
     if most is None:
         most = n_pairs > n_all // MOST
     numbers = 0
@@ -341,14 +341,6 @@ def _join(blocks: list[EdgeValues], xp: Any) -> EdgeValues:
     """Put the values of consecutive blocks of pairs in one."""
     parts = zip(*((v.label_free, v.within, v.between) for v in blocks), strict=True)
     return EdgeValues(*(None if part[0] is None else xp.concat(part) for part in parts))
-
-
-def arrays_of(description: Description | Patches) -> Description:
-    """Return the arrays that a description consists of, one row per patch each."""
-    if isinstance(description, Patches):
-        every = (getattr(description, field.name) for field in fields(description))
-        return tuple(part for part in every if part is not None)
-    return description
 
 
 def take_described(description: Description | Patches, indices: Array) -> Any:

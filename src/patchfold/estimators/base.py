@@ -129,8 +129,7 @@ class PatchEmbedding(
         working = backend.working_on(X, "Lower n_neighbors, or fit fewer samples.")
         with report(type(self).__name__, self.verbose), working:
             data = self._check_input(X, y)
-            source = open_source(self, data, self._count_neighbors(data, y))
-            return self._fit_source(source, backend)
+            return self._fit_source(open_source(self, data), backend)
 
     def _fit_source(self, source: Source, backend: Backend) -> Self:
         """Run the stages of a fit, and keep what they give."""
@@ -145,7 +144,8 @@ class PatchEmbedding(
         edges = source.measure(graph, links)
         del graph
         begin_stage("coordinates", STAGES)
-        edges = backend.bring(edges)
+        if backend.device is not None:
+            edges = backend.bring(edges)
         embedding, solution = self._solve(edges, source.X)
         self.embedding_, self.graph_ = backend.give_back(embedding), edges.graph
         self.n_neighbors_ = source.n_neighbors
@@ -158,7 +158,7 @@ class PatchEmbedding(
         return self
 
     def _check_input(self, X: Any, y: Any) -> CheckedInput:
-        """Check the parameters, the samples and the labels of a fit."""
+        """Check the parameters, the samples and the labels of a fit, and settle K."""
         check_parameters(self)
         check_neighborhoods(self, all_pairs=self._can_take_all_pairs)
         check_metric(self)
@@ -169,23 +169,19 @@ class PatchEmbedding(
                 f"n_components={self.n_components} must be less than the number of "
                 f"samples, n_samples={n}. Lower it, or pass more samples."
             )
-        if self.label_rule is None:
-            return CheckedInput(X, None)
-        if is_precomputed(self):
-            refuse_precomputed(self.label_rule)
-        return CheckedInput(X, encode_labels(y, n, type(self).__name__))
-
-    def _count_neighbors(self, data: CheckedInput, y: Any) -> int | None:
-        """Return how many neighbours `n_neighbors` stands for."""
-        wanted, n = self.n_neighbors, data.X.shape[0]
+        classes, wanted = None, self.n_neighbors
+        if self.label_rule is not None:
+            if is_precomputed(self):
+                refuse_precomputed(self.label_rule)
+            classes = encode_labels(y, n, type(self).__name__)
         if wanted is None:
-            return None
+            return CheckedInput(X, classes, None)
         if wanted == "auto":
             with without_progress():
-                wanted = choose_n_neighbors(self, data.X, y)
-        if sp.issparse(data.X) and is_precomputed(self):  # only new samples need it
+                wanted = choose_n_neighbors(self, X, y)
+        if sp.issparse(X) and is_precomputed(self):  # only new samples need it
             wanted = min(wanted, n - 1)
-        return resolve_n_neighbors(wanted, n)
+        return CheckedInput(X, classes, resolve_n_neighbors(wanted, n))
 
     def _join(self, pairs: Pairs, source: Source) -> tuple[Pairs, int]:
         """Add edges until the graph is as connected as the embedding needs it."""

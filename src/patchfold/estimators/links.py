@@ -21,14 +21,10 @@ from ..backends.backend import (
     require_memory,
 )
 from ..backends.threads import map_blocks
-from ..dissimilarity.patch_sizes import sizes_by_curvature, tangent_turning
 from ..dissimilarity.store import (
-    CentersOnly,
     MeasuredSamples,
     PatchesOnDemand,
     PatchStore,
-    defer_patches,
-    describe_by_cells,
 )
 from ..dissimilarity.table import (
     MOST,
@@ -39,12 +35,9 @@ from ..dissimilarity.table import (
 from ..graph.precomputed import MatrixLinks
 from ..neighbors.cell_search import near_each_other
 from ..neighbors.choice import NeighborSearch
-from ..neighbors.metric_search import MetricSearch
-from ..neighbors.radius import RadiusSearch, expected_count
+from ..neighbors.radius import expected_count
 from ..neighbors.sparse_metric import row_keys
-from ..patches.fitting import PatchFitter, is_wide, mean_variance
-from ..patches.space import find_span
-from ..patches.sparse_space import find_sparse_space, refuse_features
+from ..patches.fitting import is_wide
 from ..records import Links, Neighborhoods
 from ..validation import as_sparse_as
 
@@ -76,10 +69,8 @@ class PatchSettings:
         return self.covariance == "full" and row.isometric
 
 
-def settings_of(estimator: Any) -> PatchSettings:
-    """Return the parameters of an estimator that its patches depend on."""
-    names = PatchSettings.__dataclass_fields__
-    return PatchSettings(*attrgetter(*names)(estimator))
+patch_parameters = attrgetter(*PatchSettings.__dataclass_fields__)
+"""Estimator -> its parameters that `PatchSettings` are made of."""
 
 
 @dataclass(frozen=True)
@@ -208,127 +199,6 @@ class Fitted:
 
     links: SampleLinks | MatrixLinks | None
     solution: Any
-
-
-def link_samples(
-    X: Array,
-    near: Neighborhoods | None,
-    settings: PatchSettings,
-    search: NeighborSearch,
-    n_jobs: int | None,
-    *,
-    held: bool,
-    has_twins: bool | None = None,
-) -> SampleLinks:
-    """Make the patches of training samples, and the links of new samples to them.
-
-    Parameters
-    ----------
-    X : array or tensor (n, m)
-        Training samples.
-    near : Neighborhoods or None
-        Their neighbours; None where all samples are, or none are needed.
-    settings : PatchSettings
-        How patches are made and compared.
-    search : NeighborSearch
-        How neighbours were found.
-    n_jobs : int or None
-        Number of threads.
-    held : bool
-        Whether descriptions of all patches are held, or made on demand.
-    has_twins : bool or None
-        Whether some samples are identical, if that is known; None looks at `near`.
-    """
-    if has_twins is None:
-        has_twins = near is None or bool((near.nearest[1] == 0).any())
-    sizes, row = None, get_dissimilarity(settings.dissimilarity)
-    fitter: PatchFitter | CentersOnly
-    if not row.needs_gaussians:
-        fitter = CentersOnly(X)
-    else:
-        if near is None:
-            raise ValueError(
-                "n_neighbors=None compares all pairs of samples, but patches need "
-                f"neighbours: set n_neighbors, or dissimilarity='euclidean' instead of "
-                f"{settings.dissimilarity!r}."
-            )
-        if search.radius is not None or settings.adaptive_patches:
-            near = _choose_patches(X, near, settings, search, n_jobs)
-        sizes = near.counts
-        keywords = {
-            "include_center": settings.include_center,
-            "shrinkage": settings.shrinkage if row.regularized else 0.0,
-            "ridge": settings.ridge if row.regularized else 0.0,
-            "variance": mean_variance(X),
-            "covariance": settings.covariance,
-            "n_directions": settings.n_directions or row.n_directions,
-            "keep_points": row.needs_points,
-        }
-        fitter = PatchFitter(X, int(sizes.max()), keywords)
-        if sp.issparse(X) or is_wide(*X.shape):
-            fitter = _fit_in_space(fitter, settings, has_twins)
-    store: PatchStore
-    if isinstance(search, MetricSearch) and isinstance(fitter, CentersOnly):
-        store = MeasuredSamples(search, fitter)
-    elif held:
-        order = described = None
-        if search.cells is not None:
-            order = near_each_other(search.cells, np.arange(X.shape[0]))
-            parts = settings.dissimilarity, fitter, near, order
-            described = describe_by_cells(*parts, n_jobs)
-        if described is None:
-            patches = fitter.of_training(near, n_jobs=n_jobs)
-            described = describe_patches(row, patches, n_jobs=n_jobs)
-        store = HeldPatches(settings.dissimilarity, fitter, described, order)
-    else:
-        store = defer_patches(settings.dissimilarity, fitter, near)
-    return SampleLinks(X, settings, search, store, sizes, has_twins)
-
-
-def _fit_in_space(
-    fitter: PatchFitter, settings: PatchSettings, has_twins: bool
-) -> PatchFitter:
-    """Fit the patches of sparse or wide samples in the coordinates of a space."""
-    X, keywords = fitter.X, fitter.settings
-    wide, sparse = is_wide(*X.shape), sp.issparse(X)
-    # Not with identical samples: rounding would part them.
-    spans = wide and settings.may_span and (not has_twins or sparse)
-    if sparse and wide and not spans:
-        row = get_dissimilarity(settings.dissimilarity)
-        refuse_features(
-            f"covariance={settings.covariance!r}"
-            if row.isometric
-            else f"dissimilarity={settings.dissimilarity!r}"
-        )
-    if not (spans or sparse):
-        return fitter
-    if spans:
-        keywords = {**keywords, "n_features": X.shape[1]}
-    span: Any = find_sparse_space(X) if sparse else find_span(X)
-    return PatchFitter(span.samples, fitter.largest, keywords, span)
-
-
-def _choose_patches(
-    X: np.ndarray,
-    near: Neighborhoods,
-    settings: PatchSettings,
-    search: NeighborSearch,
-    n_jobs: int | None,
-) -> Neighborhoods:
-    """Choose the neighbours in the patch of every sample."""
-    if isinstance(search, RadiusSearch | MetricSearch) and search.radius is not None:
-        near = search.complete(near, X, n_jobs)
-        require_room(X, settings, None, search.radius, counts=near.counts)
-    if not settings.adaptive_patches:
-        return near
-    curvature = tangent_turning(
-        find_sparse_space(X).samples if sp.issparse(X) else X,
-        near,
-        include_center=settings.include_center,
-        n_directions=settings.n_directions,
-        n_jobs=n_jobs,
-    )
-    return near.keep(sizes_by_curvature(curvature, near.counts))
 
 
 def require_room(

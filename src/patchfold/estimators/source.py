@@ -16,7 +16,16 @@ import scipy.sparse as sp
 from ..backends.backend import NUMPY, Array, backend_for, on_any_device
 from ..backends.native.neighbors import squared_distances
 from ..backends.progress import begin_stage
-from ..dissimilarity.store import PatchesOnDemand
+from ..dissimilarity.patch_sizes import sizes_by_curvature, tangent_turning
+from ..dissimilarity.store import (
+    CentersOnly,
+    MeasuredSamples,
+    PatchesOnDemand,
+    PatchStore,
+    defer_patches,
+    describe_by_cells,
+)
+from ..dissimilarity.table import HeldPatches, describe_patches, get_dissimilarity
 from ..exceptions import MemoryBudgetError
 from ..graph.labels import apply_label_rule, get_label_rule, remove_edges_between
 from ..graph.precomputed import (
@@ -29,16 +38,18 @@ from ..graph.weights import complete_graph, pairs_from_directed
 from ..neighbors.cell_search import near_each_other
 from ..neighbors.choice import NeighborSearch, open_search
 from ..neighbors.metric_search import MetricSearch
-from ..patches.fitting import is_wide
+from ..neighbors.radius import RadiusSearch
+from ..patches.fitting import PatchFitter, is_wide, mean_variance
+from ..patches.space import find_span
+from ..patches.sparse_space import find_sparse_space, refuse_features
 from ..records import EdgeList, EdgeValues, Neighborhoods, Pairs
 from ..validation import PRECOMPUTED, has_euclidean_metric, is_precomputed
 from .links import (
     PatchSettings,
     SampleLinks,
     can_wait,
-    link_samples,
+    patch_parameters,
     require_room,
-    settings_of,
 )
 from .parameters import metric_of, warn_of_metric
 
@@ -58,10 +69,13 @@ class CheckedInput(NamedTuple):
         Samples or dissimilarities, a copy.
     classes : int array (n,) or None
         Labels as numbers, where a label rule uses them.
+    n_neighbors : int or None
+        How many neighbours, as a number.
     """
 
     X: Any
     classes: Array | None
+    n_neighbors: int | None
 
 
 class NeighborGraph(NamedTuple):
@@ -147,11 +161,64 @@ class SampleSource:
                 )
         return NeighborGraph(*join(pairs, self), near)
 
-    def link(self, near: Neighborhoods | None) -> SampleLinks:
-        """Make the patches of all samples, and the links of new samples to them."""
+    def link(
+        self, near: Neighborhoods | None, has_twins: bool | None = None
+    ) -> SampleLinks:
+        """Make the patches of all samples, and the links of new samples to them.
+
+        Parameters
+        ----------
+        near : Neighborhoods or None
+            Neighbours; None where all samples are, or none are needed.
+        has_twins : bool or None
+            Whether some samples are identical, if that is known; None looks at `near`.
+        """
         begin_stage("patches", STAGES)
-        parts = self.X, near, self.settings, self.search, self.n_jobs
-        return link_samples(*parts, held=self.held)
+        X, settings, search, n_jobs = self.X, self.settings, self.search, self.n_jobs
+        if has_twins is None:
+            has_twins = near is None or bool((near.nearest[1] == 0).any())
+        sizes, row = None, get_dissimilarity(settings.dissimilarity)
+        fitter: PatchFitter | CentersOnly
+        if not row.needs_gaussians:
+            fitter = CentersOnly(X)
+        else:
+            if near is None:
+                raise ValueError(
+                    "n_neighbors=None compares all pairs of samples, but patches need "
+                    "neighbours: set n_neighbors, or dissimilarity='euclidean' instead "
+                    f"of {settings.dissimilarity!r}."
+                )
+            if search.radius is not None or settings.adaptive_patches:
+                near = _choose_patches(X, near, settings, search, n_jobs)
+            sizes = near.counts
+            keywords = {
+                "include_center": settings.include_center,
+                "shrinkage": settings.shrinkage if row.regularized else 0.0,
+                "ridge": settings.ridge if row.regularized else 0.0,
+                "variance": mean_variance(X),
+                "covariance": settings.covariance,
+                "n_directions": settings.n_directions or row.n_directions,
+                "keep_points": row.needs_points,
+            }
+            fitter = PatchFitter(X, int(sizes.max()), keywords)
+            if sp.issparse(X) or is_wide(*X.shape):
+                fitter = _fit_in_space(fitter, settings, has_twins)
+        store: PatchStore
+        if isinstance(search, MetricSearch) and isinstance(fitter, CentersOnly):
+            store = MeasuredSamples(search, fitter)
+        elif self.held:
+            order = described = None
+            if search.cells is not None:
+                order = near_each_other(search.cells, np.arange(X.shape[0]))
+                parts = settings.dissimilarity, fitter, near, order
+                described = describe_by_cells(*parts, n_jobs)
+            if described is None:
+                patches = fitter.fit(fitter.X, near, n_jobs=n_jobs)
+                described = describe_patches(row, patches, n_jobs=n_jobs)
+            store = HeldPatches(settings.dissimilarity, fitter, described, order)
+        else:
+            store = defer_patches(settings.dissimilarity, fitter, near)
+        return SampleLinks(X, settings, search, store, sizes, has_twins)
 
     def measure(self, graph: NeighborGraph, links: SampleLinks) -> EdgeList:
         """Compare the patches at both ends of every edge."""
@@ -183,6 +250,52 @@ class SampleSource:
         assert self.classes is not None
         ends = self.classes[i], self.classes[j]
         return apply_label_rule(self.settings.label_rule, values, *ends)
+
+
+def _fit_in_space(
+    fitter: PatchFitter, settings: PatchSettings, has_twins: bool
+) -> PatchFitter:
+    """Fit the patches of sparse or wide samples in the coordinates of a space."""
+    X, keywords = fitter.X, fitter.settings
+    wide, sparse = is_wide(*X.shape), sp.issparse(X)
+    # Not with identical samples: rounding would part them.
+    spans = wide and settings.may_span and (not has_twins or sparse)
+    if sparse and wide and not spans:
+        row = get_dissimilarity(settings.dissimilarity)
+        refuse_features(
+            f"covariance={settings.covariance!r}"
+            if row.isometric
+            else f"dissimilarity={settings.dissimilarity!r}"
+        )
+    if not (spans or sparse):
+        return fitter
+    if spans:
+        keywords = {**keywords, "n_features": X.shape[1]}
+    span: Any = find_sparse_space(X) if sparse else find_span(X)
+    return PatchFitter(span.samples, fitter.largest, keywords, span)
+
+
+def _choose_patches(
+    X: np.ndarray,
+    near: Neighborhoods,
+    settings: PatchSettings,
+    search: NeighborSearch,
+    n_jobs: int | None,
+) -> Neighborhoods:
+    """Choose the neighbours in the patch of every sample."""
+    if isinstance(search, RadiusSearch | MetricSearch) and search.radius is not None:
+        near = search.complete(near, X, n_jobs)
+        require_room(X, settings, None, search.radius, counts=near.counts)
+    if not settings.adaptive_patches:
+        return near
+    curvature = tangent_turning(
+        find_sparse_space(X).samples if sp.issparse(X) else X,
+        near,
+        include_center=settings.include_center,
+        n_directions=settings.n_directions,
+        n_jobs=n_jobs,
+    )
+    return near.keep(sizes_by_curvature(curvature, near.counts))
 
 
 @dataclass(frozen=True)
@@ -231,7 +344,6 @@ Source = SampleSource | MatrixSource
 def open_source(
     estimator: Any,
     data: CheckedInput,
-    n_neighbors: int | None,
     *,
     search: NeighborSearch | None = None,
     found: Neighborhoods | None = None,
@@ -245,13 +357,11 @@ def open_source(
         Its parameters say what.
     data : CheckedInput
         What was checked of its input.
-    n_neighbors : int or None
-        How many neighbours, as a number.
     search, found, compare
         Of `SampleSource`, where a sweep or a cluster has done that work.
     """
-    X, classes = data
-    settings, n_jobs = settings_of(estimator), estimator.n_jobs
+    X, classes, n_neighbors = data
+    settings, n_jobs = PatchSettings(*patch_parameters(estimator)), estimator.n_jobs
     euclidean, backend = has_euclidean_metric(estimator), backend_for(X)
     here = backend.device is None
     if not here and (not euclidean or _needs_numpy(X, settings, n_neighbors)):

@@ -98,9 +98,8 @@ def fit_sweep(
 
     def fit(checked: tuple[Model, CheckedInput]) -> Model:
         model, data = checked
-        count = model.n_neighbors
-        own = search.resized(count)
-        source = open_source(model, data, count, search=own, found=found)
+        own = search.resized(model.n_neighbors)
+        source = open_source(model, data, search=own, found=found)
         return model._fit_source(source, backend)
 
     # scikit-learn's checks change the filters of warnings, which threads share: here.

@@ -138,9 +138,9 @@ def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[Array, float]:
     if float(squared.max()) <= reach:  # the graph is one piece, or was made one
         return weights, zero
     strong = squared <= reach
-    n, ends = edges.pairs.n_samples, (edges.pairs.source, edges.pairs.target)
-    pieces, _ = find_pieces(n, *(end[strong] for end in ends))
-    if pieces > 1 and pieces > find_pieces(n, *ends)[0]:
+    n, source, target = edges.pairs.n_samples, edges.pairs.source, edges.pairs.target
+    pieces, _ = find_pieces(n, source[strong], target[strong])
+    if pieces > 1 and pieces > find_pieces(n, source, target)[0]:
         middle = median(squared)
         remedy = (
             f"Set kernel_width='auto', the median squared dissimilarity, {middle:.3g}."

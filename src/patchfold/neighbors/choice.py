@@ -116,13 +116,16 @@ class NearestSearch:
         K; None is all other samples, which need no search.
     index : Cells, KNN transformer, "tiles" or None
         What `choose_search` made ready; None is the exact search.
+    cells : Cells or None
+        The index, where it is cells of samples near each other.
     cells_for : int or None
-        For how many neighbours the cells were built, where there are any: with it they
-        can be built again from the samples.
+        For how many neighbours these were built: with it they can be built again from
+        the samples.
     """
 
     n_neighbors: int | None
     index: Any = None
+    cells: Cells | None = None
     cells_for: int | None = None
     radius = None
 
@@ -141,11 +144,6 @@ class NearestSearch:
         count = self.n_neighbors or X.shape[0]
         found = nearest_samples(queries, X, count, self.index, None, n_jobs)
         return Neighborhoods(*found)
-
-    @property
-    def cells(self) -> Cells | None:
-        """Cells of samples near each other, of an approximate search."""
-        return self.index if isinstance(self.index, Cells) else None
 
 
 NeighborSearch = NearestSearch | RadiusSearch | MetricSearch
@@ -188,9 +186,9 @@ def open_search(
     if n_neighbors is None:
         return NearestSearch(None)
     index = choose_search(algorithm, X, n_neighbors, n_jobs=n_jobs)
-    return NearestSearch(
-        n_neighbors, index, n_neighbors if isinstance(index, Cells) else None
-    )
+    if isinstance(index, Cells):
+        return NearestSearch(n_neighbors, index, index, n_neighbors)
+    return NearestSearch(n_neighbors, index)
 
 
 def reopen_search(
@@ -219,8 +217,8 @@ def reopen_search(
         return RadiusSearch(radius, most)
     if n_neighbors is None or not isinstance(algorithm, str):
         return open_search(algorithm, X, n_neighbors, radius, n_jobs)
-    index = None if cells_for is None else build_cells(X, cells_for, n_jobs=n_jobs)
-    return NearestSearch(n_neighbors, index, cells_for)
+    cells = None if cells_for is None else build_cells(X, cells_for, n_jobs=n_jobs)
+    return NearestSearch(n_neighbors, cells, cells, cells_for)
 
 
 def find_neighbors(

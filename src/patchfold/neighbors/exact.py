@@ -131,28 +131,19 @@ def search_all(
     if MANY * (n_listed + SPARE) >= X.shape[0]:
         return among_all(*wanted[:5])
     if n_listed <= MOST_NEIGHBORS:
-        samples = lay_out(X) if laid_out is None else laid_out
-        if samples is not None:
-            return _among_few(samples, wanted)
-    return _among_many(wanted)
-
-
-def _among_few(samples: Members, wanted: Wanted) -> Neighborhoods:
-    """Search by a loop for few neighbours; what that leaves open, as for many."""
-    queries, _, _, own, n_jobs, n_listed = wanted
+        laid_out = lay_out(X) if laid_out is None else laid_out
+    if n_listed > MOST_NEIGHBORS or laid_out is None:
+        return _among_many(wanted)
     n_queries = queries.shape[0]
     indices = np.empty((n_queries, n_listed), np.int64)
     squared = np.empty(indices.shape)
-
-    def search(rows: slice) -> None:
-        found = nearest_members(samples, queries[rows], n_listed)
-        indices[rows], squared[rows] = found
-
     if n_queries >= 8 * TRIED:
-        some = slice(None, None, n_queries // TRIED)
-        search(some)
-        if np.median(indices[some, 0]) < 0:  # most would be searched in vain
+        tried = queries[:: n_queries // TRIED]
+        places = indices[: len(tried)], squared[: len(tried)]
+        nearest_members(laid_out, tried, *places, slice(None))
+        if np.median(places[0][:, 0]) < 0:  # most would be searched in vain
             return _among_many(wanted)
+    search = partial(nearest_members, laid_out, queries, indices, squared)
     map_blocks(search, n_queries, 0, n_jobs, step=2 * STEP)
     left = np.flatnonzero(indices[:, 0] < 0)
     if own is not None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,22 +63,38 @@ class PatchFitter:
         """Whether a sample is a point of its own patch."""
         return bool(self.settings["include_center"])
 
-    def of_training(
-        self, near: Any, rows: np.ndarray | None = None, **settings: Any
-    ) -> Patches:
-        """Fit the patches of all training samples, or of some.
+    def fit(self, centers: Array, near: Any, **settings: Any) -> Patches:
+        """Fit a Gaussian to every neighbourhood, of equal sizes or not.
 
-        `near` has the neighbours of those samples; `settings` overrule our own.
+        Parameters
+        ----------
+        centers : array (q, m)
+            The samples the patches belong to, in the coordinates of `X`.
+        near : Neighborhoods
+            The neighbours of each among `X`, at least one.
+        **settings
+            As in `fit_patches`; they overrule our own.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from patchfold.neighbors.radius import search_within
+        >>> X = np.array([[0.0], [2.0], [4.0]])
+        >>> near = search_within(X, X, 2.0, own=np.arange(3))
+        >>> fitter = PatchFitter(X, 2, {"shrinkage": 0, "ridge": 0})
+        >>> patches = fitter.fit(X, near)
+        >>> patches.mean.ravel().tolist(), patches.covariance.ravel().tolist()
+        ([1.0, 2.0, 3.0], [2.0, 4.0, 2.0])
         """
-        centers = self.X if rows is None else self.X[rows]
-        settings = {**self.settings, "largest": self.largest, **settings}
-        return fit_neighborhoods(centers, self.X, near, **settings)
+        settings = {**self.settings, **settings}
+        if near.pointer is None:
+            return fit_patches(centers, self.X, near.indices, **settings)
+        return fit_uneven(fit_patches, centers, self.X, near, self.largest, **settings)
 
     def of_queries(self, X: Array, near: Neighborhoods, n_jobs: int | None) -> Patches:
         """Fit the patches of new samples, from training neighbours."""
         centers = X if self.span is None else self.span.locate(X)
-        settings = {**self.settings, "largest": self.largest, "n_jobs": n_jobs}
-        return fit_neighborhoods(centers, self.X, near.first(self.largest), **settings)
+        return self.fit(centers, near.first(self.largest), n_jobs=n_jobs)
 
 
 def is_wide(n_samples: int, n_features: int) -> bool:
@@ -189,14 +205,15 @@ class CovarianceModel:
 
         `squares`, the centred points squared, is what "ledoit_wolf" needs besides.
         """
-        m, gamma = covariance.shape[-1], self.shrinkage
+        m, gamma = covariance.shape[-1], cast(Any, self.shrinkage)
         if isinstance(gamma, str):
             gamma = choose_shrinkage(gamma, covariance, total, p, m, squares)
         noise = isotropic_noise(total, m, gamma, self.ridge, self.variance)
         count = None
         if self.n_directions is not None:
             covariance, count = cut_covariance(covariance, total, self.n_directions)
-        regular = add_to_diagonals(_times(1 - gamma, covariance), noise)
+        kept = 1 - gamma if isinstance(gamma, Real) else (1 - gamma)[:, None, None]
+        regular = add_to_diagonals(covariance * kept, noise)
         return Shapes(regular, noise, total, count)
 
 
@@ -215,54 +232,6 @@ def isotropic_noise(
     helps = not isinstance(shrinkage, Real) or shrinkage or ridge
     rounding = 4 * m * float(xp.finfo(total.dtype).eps) if helps else 0.0
     return (shrinkage / m + rounding) * total + ridge * variance
-
-
-def fit_neighborhoods(
-    centers: np.ndarray,
-    X: np.ndarray,
-    near: Neighborhoods,
-    *,
-    include_center: bool = True,
-    largest: int | None = None,
-    **settings: Any,
-) -> Patches:
-    """Fit a Gaussian to every neighbourhood, of equal sizes or not.
-
-    Parameters
-    ----------
-    centers : array (q, m)
-        The samples the patches belong to.
-    X : array (n, m)
-        Training samples, from which the neighbours come.
-    near : Neighborhoods
-        The neighbours of each centre, at least one.
-    include_center : bool
-        Whether the centre is a point of its own patch.
-    largest : int or None
-        The most neighbours there are in any of the patches that these will be compared
-        with, where sizes differ: all then have one form.
-    **settings
-        As in `fit_patches`.
-
-    Returns
-    -------
-    Patches
-        q local Gaussians.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from patchfold.neighbors.radius import search_within
-    >>> X = np.array([[0.0], [2.0], [4.0]])
-    >>> near = search_within(X, X, 2.0, own=np.arange(3))
-    >>> patches = fit_neighborhoods(X, X, near, shrinkage=0, ridge=0)
-    >>> patches.mean.ravel().tolist(), patches.covariance.ravel().tolist()
-    ([1.0, 2.0, 3.0], [2.0, 4.0, 2.0])
-    """
-    settings = {"include_center": include_center, **settings}
-    if near.pointer is None:
-        return fit_patches(centers, X, near.indices, **settings)
-    return fit_uneven(fit_patches, centers, X, near, largest, **settings)
 
 
 def fit_patches(
@@ -358,8 +327,8 @@ def fit_patches(
         size = 8 * (3 * n_points * m + (2 * m * m if n_points > m else 0))
         mean, kept, *parts = fill_blocks(fit, n_patches, size, n_jobs)
         shapes = Shapes(*parts)
-    if warn_identical:
-        warn_if_degenerate(shapes.total, n_points)
+    if warn_identical and bool((shapes.total <= 0).any()):
+        warn_of_degenerate(shapes.total, n_points)
     kind = "factor" if n_points <= m else "dense"
     return Patches(
         center=centers,
@@ -372,14 +341,13 @@ def fit_patches(
     )
 
 
-def warn_if_degenerate(total: Array, n_points: int) -> None:
+def warn_of_degenerate(total: Array, n_points: int) -> None:
     """Warn of patches of `n_points` points that are all equal."""
     xp = array_namespace(total)
     n, count = total.shape[0], int(xp.sum(xp.astype(total <= 0, xp.int64)))
-    if count:
-        warn(
-            f"{count} of {n} patches consist of {n_points} identical points, "
-            "so they have a place but no shape; their covariance is the ridge alone. "
-            "Raise n_neighbors above the number of duplicates, or drop duplicates.",
-            DegeneratePatchWarning,
-        )
+    warn(
+        f"{count} of {n} patches consist of {n_points} identical points, "
+        "so they have a place but no shape; their covariance is the ridge alone. "
+        "Raise n_neighbors above the number of duplicates, or drop duplicates.",
+        DegeneratePatchWarning,
+    )

@@ -23,9 +23,9 @@ def fit_uneven(
     centers: np.ndarray,
     X: np.ndarray,
     near: Neighborhoods,
-    largest: int | None,
+    largest: int,
     *,
-    include_center: bool,
+    include_center: bool = True,
     warn_identical: bool = True,
     **settings: Any,
 ) -> Patches:
@@ -36,13 +36,13 @@ def fit_uneven(
     fit : callable
         `fit_patches`.
     centers, X, near, largest
-        As in `fit_neighborhoods`.
+        As in `PatchFitter`.
     include_center, warn_identical, **settings
         As in `fit_patches`.
     """
     counts, pointer = near.counts, near.pointer
     assert pointer is not None
-    largest = (largest or int(counts.max())) + int(include_center)
+    largest += int(include_center)
     whole: dict[str, np.ndarray] = {}
     for size in np.unique(counts):
         owners = np.flatnonzero(counts == size)

@@ -163,19 +163,16 @@ class _Basis:
         """
         before, vector = self.rows[: self.size + 1], self.rows[self.size + 1]
         vector[: self._n] = self._seed.uniform(-1, 1, self._n)
-        take_out(vector, before)
-        vector /= _length(vector)
+        vector /= take_out(vector, before)[1]
 
     def extend(self) -> None:
         """Multiply the next vector; what is new in its image comes after it."""
         vector, image = self.rows[self.size + 1 : self.size + 3]
         image[: self._n] = self._product(vector[: self._n])
-        length = _length(image)
-        along = take_out(image, self.rows[: self.size + 2])
+        along, self.left = take_out(image, self.rows[: self.size + 2])
         self.small[self.size, : self.size + 1] = along[1:]
         self.size += 1
-        self.left = _length(image)
-        if self.left > NOTHING * length:
+        if self.left > NOTHING * np.hypot(self.left, np.linalg.norm(along)):
             image /= self.left
         else:
             self.left = 0.0
@@ -192,7 +189,3 @@ class _Basis:
         self.rows[size + 1] = after
         self.small[:size, :size] = np.diag(values)
         self.size = size
-
-
-def _length(vector: np.ndarray) -> float:
-    return float(np.sqrt(np.einsum("i,i", vector, vector)))

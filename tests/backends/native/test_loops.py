@@ -203,10 +203,11 @@ def test_a_vector_loses_what_rows_have(in_arrays, n_rows):
     rows = np.ascontiguousarray(np.linalg.qr(rng.normal(size=(48, n_rows)))[0].T)
     vector = 1e6 * rows.sum(axis=0) + rng.normal(size=48)
     found, expected = vector.copy(), vector.copy()
-    parts = native_vectors.take_out(found, rows)
+    parts, length = native_vectors.take_out(found, rows)
     np.testing.assert_allclose(rows @ found, 0, atol=1e-13)
+    np.testing.assert_allclose(np.linalg.norm(found), length, rtol=1e-14)
     in_arrays()
-    np.testing.assert_allclose(native_vectors.take_out(expected, rows), parts)
+    np.testing.assert_allclose(native_vectors.take_out(expected, rows)[0], parts)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 

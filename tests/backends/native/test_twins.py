@@ -140,7 +140,7 @@ def basis():
 def rest():
     rows = np.ascontiguousarray(np.linalg.qr(normal(48, 3))[0].T)
     vector = normal(48)
-    return eigenvectors.take_out(vector, rows), vector
+    return *eigenvectors.take_out(vector, rows), vector
 
 
 def points():

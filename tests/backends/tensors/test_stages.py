@@ -14,7 +14,11 @@ from patchfold.backends.tensors.graph import find_pieces
 from patchfold.backends.tensors.paths import path_lengths
 from patchfold.backends.tensors.search import GROUP, nearest_columns, search_all
 from patchfold.backends.threads import map_blocks
-from patchfold.estimators.links import require_room, settings_of
+from patchfold.estimators.links import (
+    PatchSettings,
+    patch_parameters,
+    require_room,
+)
 from patchfold.exceptions import MemoryBudgetError
 from patchfold.graph.connectivity import closest_pairs
 from patchfold.graph.weights import (
@@ -305,11 +309,12 @@ class TestMemory:
     def test_work_that_does_not_fit_on_a_device_is_refused(self, monkeypatch):
         monkeypatch.setattr(devices, "free_memory", lambda device: 2**30)
         X = torch.empty((1_000_000, 50), device="meta")
+        settings = PatchSettings(*patch_parameters(pf.elap()))
         with pytest.raises(
             MemoryBudgetError, match=r"GiB, and the device meta has 1.0"
         ):
-            require_room(X, settings_of(pf.elap()), 15, None)
-        require_room(X[:1000], settings_of(pf.elap()), 15, None)
+            require_room(X, settings, 15, None)
+        require_room(X[:1000], settings, 15, None)
 
     def test_blocks_on_a_device_are_large_and_in_one_thread(self):
         with device_blocks(2**30):

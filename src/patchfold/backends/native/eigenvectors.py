@@ -119,11 +119,11 @@ def orthogonalize(block: np.ndarray) -> np.ndarray:
     return block
 
 
-def take_out(vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def take_out(vector: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
     """Take what it has in common with orthonormal rows out of a vector, in place.
 
     Both are C-contiguous, float64, and as long as a multiple of `LENGTH`. Returns the
-    products with the rows.
+    products with the rows, and the length of what is left.
     """
     parts = np.zeros(rows.shape[0])
     if loops() is None or not (is_plain(vector) and is_plain(rows)):
@@ -133,7 +133,7 @@ def take_out(vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
             parts += along
     else:
         loops().take_out(vector, rows, parts)
-    return parts
+    return parts, float(np.sqrt(np.einsum("i,i", vector, vector)))
 
 
 def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -98,17 +98,19 @@ def lay_out(rows: np.ndarray) -> Members | None:
 
 
 def nearest_members(
-    members: Members, queries: np.ndarray, n_neighbors: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest rows and their squared distances, (q, K); ties by index.
+    members: Members,
+    queries: np.ndarray,
+    near: np.ndarray,
+    squared: np.ndarray,
+    rows: slice,
+) -> None:
+    """Write the nearest members of some queries, and their squared distances; (q, K).
 
-    A row of -1 is left open by rounding, and must be searched otherwise. Neighbours are
-    at most `MOST_NEIGHBORS`.
+    Ties go by index. A row of -1 is left open by rounding, and must be searched
+    otherwise. Neighbours are at most `MOST_NEIGHBORS`.
     """
-    near = np.empty((queries.shape[0], n_neighbors), dtype=np.int64)
-    squared = np.empty(near.shape)
-    loops().nearest_members(as_kind(queries, np.float64), *members, near, squared)
-    return near, squared
+    ours, places = as_kind(queries[rows], np.float64), (near[rows], squared[rows])
+    loops().nearest_members(ours, *members, *places)
 
 
 def squared_distances(

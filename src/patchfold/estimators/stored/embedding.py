@@ -17,13 +17,14 @@ from ...validation import (
 )
 from ..links import (
     Fitted,
+    PatchSettings,
     SampleLinks,
     Solution,
-    link_samples,
+    patch_parameters,
     require_room,
-    settings_of,
 )
 from ..parameters import metric_of
+from ..source import SampleSource
 from .model import StoredModel
 from .rules import (
     Count,
@@ -134,7 +135,8 @@ class StoredEmbedding(StoredModel):
 
         Within a radius, they may have `most` neighbours together.
         """
-        X, settings, n_jobs = stored["_train_X"], settings_of(self), self.n_jobs
+        settings = PatchSettings(*patch_parameters(self))
+        X, n_jobs = stored["_train_X"], self.n_jobs
         count, radius, held = self.n_neighbors_, self.radius, not stored["_on_demand"]
         algorithm, cells_for = self.neighbors_algorithm, stored["_cells_for"]
         require_room(X, settings, count, radius, held=held)
@@ -147,9 +149,8 @@ class StoredEmbedding(StoredModel):
             near, twins = search.of_training(X, n_jobs), None
         elif not isinstance(algorithm, str):
             search.of_training(X, n_jobs)  # a transformer is fitted by its search
-        return link_samples(
-            X, near, settings, search, n_jobs, held=held, has_twins=twins
-        )
+        source = SampleSource(X, None, settings, search, count, n_jobs, held=held)
+        return source.link(near, twins)
 
     def _solve_again(self, stored: dict[str, Any]) -> Solution:
         """Make the solution, which places new samples, from the stored attributes."""

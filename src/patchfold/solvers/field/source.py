@@ -28,7 +28,7 @@ from ...graph.weights import Components, pairs_from_directed
 from ...neighbors.choice import open_search
 from ...neighbors.metric import ChangedRows, Metric
 from ...neighbors.sparse_metric import SparseMetric
-from ...patches.fitting import fit_neighborhoods, mean_variance
+from ...patches.fitting import PatchFitter, mean_variance
 from ...patches.sparse_space import DenseRows, SparseSpan, find_sparse_space
 from ...records import Links, Neighborhoods
 from .attraction import (
@@ -223,18 +223,16 @@ def _describe(
     told: dict[str, Any] = {}
     if settings.n_features is not None:
         told = {"n_features": n_features}
-    patches = fit_neighborhoods(
-        centers,
-        X,
-        near,
-        shrinkage=settings.shrinkage if regularized else 0.0,
-        ridge=settings.ridge if regularized else 0.0,
-        variance=mean_variance(X) * X.shape[1] / n_features,
-        n_directions=dissimilarity.n_directions,
-        keep_points=dissimilarity.needs_points,
-        n_jobs=n_jobs,
+    keywords = {
+        "shrinkage": settings.shrinkage if regularized else 0.0,
+        "ridge": settings.ridge if regularized else 0.0,
+        "variance": mean_variance(X) * X.shape[1] / n_features,
+        "n_directions": dissimilarity.n_directions,
+        "keep_points": dissimilarity.needs_points,
         **told,
-    )
+    }
+    fitter = PatchFitter(X, settings.n_neighbors, keywords)
+    patches = fitter.fit(centers, near, n_jobs=n_jobs)
     return describe_patches(dissimilarity, patches, n_jobs=n_jobs)
 
 
