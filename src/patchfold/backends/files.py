@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import gzip
 import hashlib
+import io
 import os
 import secrets
 import zlib
@@ -54,16 +55,15 @@ def read_bytes(path: Path) -> bytes:
         raise ValueError("it is not a file")
     if not path.name.lower().endswith(".gz"):
         return path.read_bytes()
-    size, parts, taken = path.stat().st_size, [], 0
+    size, held = path.stat().st_size, io.BytesIO()
     try:
         with gzip.open(path) as file:
             while part := file.read(_CHUNK):
-                parts.append(part)
-                taken += len(part)
-                check_growth(size, taken, "decompress it first (gunzip)")
+                held.write(part)
+                check_growth(size, held.tell(), "decompress it first (gunzip)")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"it is not gzip, or damaged ({error})") from error
-    return b"".join(parts)
+    return held.getvalue()
 
 
 def check_growth(size: int, grown: int, remedy: str) -> None:

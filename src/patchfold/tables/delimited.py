@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
-from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .dialect import Dialect
@@ -30,6 +31,9 @@ MAX_LEVELS = 10_000
 MANY_COLUMNS = 1000
 """From here on one thread is faster: every column is a task of its own."""
 
+PART = 2**24
+"""Bytes of lines whose types are found together."""
+
 BLOCK = 2**20
 WIDE_BLOCK = 2**23
 """Bytes that are cut at a time, at first; a row must fit."""
@@ -43,15 +47,18 @@ _NUMBER = re.compile(r"[-+]?\d{0,15}\.\d+([eE][-+]?\d+)?")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}")
 
 
-def parse_csv(raw: bytes, dialect: Dialect) -> Any:
+def parse_csv(rows: bytes | Path, dialect: Dialect, quoted: bool = True) -> Any:
     """Return the rows of a text file.
 
     Parameters
     ----------
-    raw : bytes
-        The file, in UTF-8.
+    rows : bytes or Path
+        The text, in UTF-8, or the file that holds it. A file is read in blocks, so that
+        its text is never in memory as a whole.
     dialect : Dialect
         How it is written.
+    quoted : bool
+        Whether there is a quotation mark at all: a cell may have line ends then.
 
     Returns
     -------
@@ -66,30 +73,114 @@ def parse_csv(raw: bytes, dialect: Dialect) -> Any:
     """
     import pyarrow as pa
 
-    if not dialect.rows and not raw[dialect.start :].strip():
-        return pa.table({})
     texts = find_texts(dialect)
     numbers = _find_numbers(dialect, texts)
-    raw, dialect = single_blanks(raw, dialect)
-    read = partial(
-        _read,
-        raw,
-        dialect,
-        null_values=list(ABSENT),
-        strings_can_be_null=True,
-        true_values=[],
-        false_values=[],
-        auto_dict_encode=True,
-        auto_dict_max_cardinality=MAX_LEVELS,
-        decimal_point="," if dialect.decimal == "," != dialect.separator else ".",
-    )
     kinds = {str(place): pa.string() for place in texts}
-    guessed = kinds | {str(place): pa.float64() for place in numbers}
-    try:
-        table = read(column_types=guessed)
-    except pa.ArrowInvalid:
-        table = read(column_types=kinds)
+    guessed = {str(place): pa.float64() for place in numbers}
+    settings = {
+        "null_values": list(ABSENT),
+        "strings_can_be_null": True,
+        "true_values": [],
+        "false_values": [],
+        "auto_dict_encode": True,
+        "auto_dict_max_cardinality": MAX_LEVELS,
+        "decimal_point": "," if dialect.decimal == "," != dialect.separator else ".",
+        "column_types": kinds,
+    }
+    if quoted or len(dialect.names) >= MANY_COLUMNS:
+        table = _read_guessed(rows, dialect, quoted, guessed, settings)
+    else:
+        table = _read_parts(rows, dialect, guessed, settings)
     return table.rename_columns(dialect.names)
+
+
+def _read_guessed(
+    rows: bytes | Path,
+    dialect: Dialect,
+    quoted: bool,
+    guessed: dict[str, Any],
+    settings: dict[str, Any],
+) -> Any:
+    """Read columns as the types that they seem to have; find these out if some differ.
+
+    That takes PyArrow longer.
+    """
+    import pyarrow as pa
+
+    kinds = settings["column_types"]
+    try:
+        told = settings | {"column_types": guessed | kinds}
+        return _read(rows, dialect, quoted, **told)
+    except pa.ArrowInvalid:
+        return _read(rows, dialect, quoted, **settings)
+
+
+def _read_parts(
+    rows: bytes | Path,
+    dialect: Dialect,
+    guessed: dict[str, Any],
+    settings: dict[str, Any],
+) -> Any:
+    """Read some lines after the others, and settle the type of each column at the end.
+
+    Where PyArrow finds out a type, it keeps the text of the column to the end.
+    """
+    import pyarrow as pa
+
+    parts, above = [], dialect.above
+    for text in _cut(rows, dialect.start):
+        own = replace(dialect, start=0, above=above)
+        part = _read_guessed(text, own, False, guessed, settings)
+        above += text.count(b"\n")
+        parts.append(part)
+        guessed = {f.name: f.type for f in part.schema if _is_plain(f.type)}
+    columns: dict[str, Any] = {}
+    for place in parts[0].column_names:
+        chunks = [part.column(place) for part in parts]
+        kind = _common_type({chunk.type for chunk in chunks})
+        if kind is not None:
+            cast = [chunk.cast(kind, safe=False) for chunk in chunks]
+            columns[place] = pa.chunked_array([c for t in cast for c in t.chunks], kind)
+        else:
+            columns[place] = None
+    torn = [place for place, column in columns.items() if column is None]
+    if torn:
+        del parts
+        again = _read(rows, dialect, False, include_columns=torn, **settings)
+        columns |= {place: again.column(place) for place in torn}
+    return pa.table(columns).unify_dictionaries()
+
+
+def _cut(rows: bytes | Path, start: int) -> Iterator[bytes]:
+    """Cut a text, or the file that holds it, into parts of whole lines."""
+    with rows.open("rb") if isinstance(rows, Path) else io.BytesIO(rows) as file:
+        file.seek(start)
+        while part := file.read(PART) + file.readline():
+            if not part.isspace():
+                yield part
+
+
+def _is_plain(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_primitive(kind))
+
+
+def _common_type(kinds: set[Any]) -> Any:
+    """Return the type that all parts of a column have; None if some must be read again.
+
+    As numbers or dates, cells have lost what they were as words.
+    """
+    import pyarrow as pa
+    from pyarrow import types
+
+    found = {kind for kind in kinds if not types.is_null(kind)} or kinds
+    if len(found) == 1:
+        return found.pop()
+    if found == {pa.int64(), pa.float64()}:
+        return pa.float64()
+    words = all(types.is_dictionary(kind) or types.is_string(kind) for kind in found)
+    return pa.string() if words else None
 
 
 def single_blanks(raw: bytes, dialect: Dialect) -> tuple[bytes, Dialect]:
@@ -111,10 +202,7 @@ def find_texts(dialect: Dialect) -> list[int]:
 
 
 def _find_numbers(dialect: Dialect, texts: Collection[int]) -> list[int]:
-    """Return the columns that are fractions by the first rows, but for texts.
-
-    Where PyArrow finds out a type, it keeps the text of the column to the end.
-    """
+    """Return the columns that are fractions by the first rows, but for texts."""
     columns = list(zip(*dialect.rows, strict=False))
     others = set(range(len(columns))).difference(texts)
     return [p for p in sorted(others) if all(map(_is_number, columns[p]))]
@@ -160,6 +248,7 @@ def read_rows(text: str, n_columns: int, numbers: Collection[int]) -> pd.DataFra
     frame = _read(
         text.encode("utf-8"),
         Dialect(",", '"', names, 0, 0, [], None, []),
+        '"' in text,
         null_values=[MISSING],
         strings_can_be_null=True,
         column_types=kinds,
@@ -179,7 +268,7 @@ def check_length(number: int, length: int, count: int) -> None:
         )
 
 
-def _read(raw: bytes, dialect: Dialect, **conversion: Any) -> Any:
+def _read(rows: bytes | Path, dialect: Dialect, quoted: bool, **conversion: Any) -> Any:
     """Cut the rows; columns are named by their places."""
     import pyarrow as pa
     from pyarrow import csv
@@ -194,11 +283,12 @@ def _read(raw: bytes, dialect: Dialect, **conversion: Any) -> Any:
 
     count = len(dialect.names)
     many = count >= MANY_COLUMNS
-    size, most = WIDE_BLOCK if many else BLOCK, len(raw) - dialect.start + 1
+    all_bytes = rows.stat().st_size if isinstance(rows, Path) else len(rows)
+    size, most = WIDE_BLOCK if many else BLOCK, all_bytes - dialect.start + 1
     parsing = csv.ParseOptions(
         delimiter=dialect.separator,
         quote_char=dialect.quote,
-        newlines_in_values=raw.find(dialect.quote.encode(), dialect.start) >= 0,
+        newlines_in_values=quoted,
         invalid_row_handler=judge,
     )
     converting = csv.ConvertOptions(check_utf8=False, **conversion)
@@ -209,18 +299,26 @@ def _read(raw: bytes, dialect: Dialect, **conversion: Any) -> Any:
             column_names=[str(place) for place in range(count)],
         )
         try:
-            return csv.read_csv(
-                pa.BufferReader(pa.py_buffer(raw).slice(dialect.start)),
-                reading,
-                parsing,
-                converting,
-            )
+            with _open(rows, dialect.start) as file:
+                return csv.read_csv(file, reading, parsing, converting)
         except pa.ArrowInvalid as error:
             if wrong:
                 text, length = wrong[0]
+                raw = rows.read_bytes() if isinstance(rows, Path) else rows
                 place = raw.find(text.encode("utf-8"), dialect.start)
                 line = raw.count(b"\n", dialect.start, place) + dialect.above + 1
                 check_length(line, length, count)
             if "straddling" not in str(error) or size >= most:
                 raise
             size *= 16
+
+
+def _open(rows: bytes | Path, start: int) -> Any:
+    """Open a text, or the file that holds it, where the rows begin."""
+    import pyarrow as pa
+
+    if not isinstance(rows, Path):
+        return pa.BufferReader(pa.py_buffer(rows).slice(start))
+    file = pa.OSFile(str(rows))
+    file.seek(start)
+    return file

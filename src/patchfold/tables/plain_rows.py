@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .delimited import ABSENT, MISSING, check_length, find_texts, single_blanks
+from .delimited import ABSENT, MISSING, check_length, find_texts
 from .dialect import UNNAMED, Dialect
 
 if TYPE_CHECKING:
@@ -67,7 +67,6 @@ def read_plain(raw: bytes, dialect: Dialect) -> pd.DataFrame:
 
     texts = find_texts(dialect)
     mark = "," if dialect.decimal == "," != dialect.separator else "."
-    raw, dialect = single_blanks(raw, dialect)
     columns, names = [], []
     for place, cells in enumerate(_split(raw, dialect)):
         held = [None if cell in _ABSENT else cell for cell in cells]

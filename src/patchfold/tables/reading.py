@@ -21,7 +21,7 @@ from ..backends.files import read_bytes, write_bytes
 from ..datasets import DatasetUnavailableError, load
 from .arff import parse_arff
 from .arrow import text_columns, to_frame
-from .delimited import parse_csv
+from .delimited import parse_csv, single_blanks
 from .dialect import MAX_NAME, UNNAMED, find_dialect, to_utf8
 from .doubts import Doubt
 from .endings import find_ending, refuse_ending, refuse_no_text, refuse_packed
@@ -40,6 +40,8 @@ BYTES_PER_BYTE = 12
 """What a byte of a text file takes at the peak: empty cells become numbers."""
 
 STANDARD_INPUT = "-"
+
+NO_CELLS = "it has no rows or no columns"
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,7 @@ def _read_file(
         raw = reader(path, options)
         frame = raw.frame
         if frame.empty:
-            raise ValueError("it has no rows or no columns")
+            raise ValueError(NO_CELLS)
         frame.columns = [
             str(name) or f"{UNNAMED}{place}" for place, name in enumerate(frame)
         ]
@@ -310,7 +312,6 @@ def _read_csv(path: Path, options: ReadOptions) -> _Raw:
     held = _read_bytes(path)
     refuse_no_text(held)
     raw, remarks = to_utf8(held, options.encoding)
-    del held
     tabs = ".tsv" in path.name.lower()
     dialect = find_dialect(raw, options.sep, options.decimal, tabs)
     raw, dialect = cut_margins(raw, dialect)
@@ -318,10 +319,18 @@ def _read_csv(path: Path, options: ReadOptions) -> _Raw:
     decimal = "." if dialect.separator == "," else dialect.decimal
     likely = "," if dialect.separator == ";" else "."
     remarks = [*remarks, *dialect.notes]
+    if not dialect.rows and not raw[dialect.start :].strip():
+        raise ValueError(NO_CELLS)
+    raw, dialect = single_blanks(raw, dialect)
     if find_spec("pyarrow") is None:
         return _Raw(read_plain(raw, dialect), (), (), decimal, likely, remarks)
-    table = parse_csv(raw, dialect)
-    del raw
+    quoted = raw.find(dialect.quote.encode(), dialect.start) >= 0
+    # A text that needed no change is read once more, in blocks: all of it takes more
+    # memory than its numbers.
+    packed = path.name.lower().endswith(".gz")
+    rows = path if raw is held and not packed else raw
+    del raw, held
+    table = parse_csv(rows, dialect, quoted)
     for name in [name for name in table.column_names if name.startswith(UNNAMED)]:
         if table[name].null_count == table.num_rows:
             table = table.drop_columns(name)  # separators at the ends of lines

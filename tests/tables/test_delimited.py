@@ -1,0 +1,111 @@
+"""Large texts are read in parts: types are those of the whole, and so are errors."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.wild_tables import differs, wild_tables
+
+from patchfold.tables import read_table
+
+TEXTS = {
+    name: table
+    for name, table in wild_tables().items()
+    if name.endswith((".csv", ".tsv", ".txt", ".gz"))
+}
+
+
+@pytest.fixture
+def cut_parts(monkeypatch):
+    """Return what sets the bytes of a part, for the rest of a test."""
+    return lambda size: monkeypatch.setattr("patchfold.tables.delimited.PART", size)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_file_in_parts_is_read_as_it_is_meant(name, cut_parts):
+    cut_parts(64)
+    table = TEXTS[name]
+    assert differs(read_table(table.path, **table.options), table.columns) == ""
+
+
+CHANGES = {
+    "whole numbers, then fractions": (["1", "22", "333"], ["4.5", "1e3"]),
+    "fractions, then whole numbers": (["4.5", "1e3"], ["1", "22", "333"]),
+    "whole numbers of 18 digits, then fractions": (
+        ["1"],
+        ["123456789012345677", "1.5"],
+    ),
+    "whole numbers, then words": (["1", "2.50"], ["x", "y"]),
+    "words, then whole numbers": (["x", "y"], ["1", "2.50"]),
+    "whole numbers, then codes": (["1", "2"], ["007", "A1"]),
+    "days, then times": (["2020-01-02"], ["2020-01-02 10:00:00"]),
+    "times, then fractions of seconds": (
+        ["2020-01-02 10:00:00"],
+        ["2020-01-02 10:00:00.25"],
+    ),
+    "days, then words": (["2020-01-02"], ["soon"]),
+    "gaps, then words": (["", "NA"], ["x", "y"]),
+    "gaps, then days": (["", "NA"], ["2020-01-02"]),
+    "whole numbers, then gaps": (["1", "2"], ["", "NA"]),
+    "gaps alone": (["", "NA"], [""]),
+    "few words, then many": (["a", "b"], [f"w{i}" for i in range(60)]),
+}
+
+
+@pytest.mark.parametrize(("first", "then"), CHANGES.values(), ids=CHANGES)
+def test_a_type_that_shows_late_is_that_of_the_column(
+    first, then, cut_parts, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("patchfold.tables.delimited.MAX_LEVELS", 20)
+    cells = [*(first * 300)[:300], *(then * 300)[:300]]
+    rows = [f"{cell},{n + 0.5},k{n % 3}" for n, cell in enumerate(cells)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,b,c", *rows]))
+    whole = read_table(path)
+    cut_parts(500)
+    pd.testing.assert_frame_equal(read_table(path), whole)
+
+
+@pytest.mark.parametrize("line", [3, 150, 299])
+def test_the_line_of_a_row_of_another_length_is_that_of_the_file(
+    line, cut_parts, tmp_path
+):
+    lines = ["# made by hand", "a,b", *(f"{n},{n}" for n in range(300))]
+    lines[line - 1] = "1,2,3"
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines))
+    cut_parts(200)
+    with pytest.raises(ValueError, match=rf"line {line} has 3 cells"):
+        read_table(path)
+
+
+HELD = """
+import sys
+import pyarrow as pa
+from patchfold.tables import delimited, read_table
+
+delimited.PART = 2**18
+frame = read_table(sys.argv[1])
+print(pa.default_memory_pool().max_memory() / frame.memory_usage(index=False).sum())
+"""
+
+
+@pytest.mark.parametrize("kind", ["fractions", "whole numbers", "gaps"])
+def test_arrow_holds_the_numbers_and_hardly_more(kind, tmp_path):
+    """In a process of its own: the most that Arrow has held is not forgotten."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50_000, 4))
+    if kind == "whole numbers":
+        X = (1e12 * X).astype(int)
+    if kind == "gaps":
+        X[rng.random(X.shape) < 0.3] = np.nan
+    pd.DataFrame(X, columns=list("abcd")).to_csv(tmp_path / "t.csv", index=False)
+    done = subprocess.run(
+        [sys.executable, "-c", HELD, tmp_path / "t.csv"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert 1 < float(done.stdout) < 2.2  # the table, and the frame made of it
