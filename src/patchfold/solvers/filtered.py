@@ -70,8 +70,6 @@ UNRESOLVED = 1e3
 """If all vectors end within this many tolerances of zero, there may be more eigenvalues
 that are zero to rounding than vectors, and which of them are found is chance."""
 
-ZEROS = "too many eigenvalues are nearly zero to be told"
-
 MANY = 50_000
 """Beyond this many rows neighbours are first made neighbours in memory, and rows are
 shared among threads, `ROWS` at a time."""
@@ -81,7 +79,13 @@ ROWS = 16_384
 PART = "eigenvectors"
 """Progress label; the total is the estimated number of products."""
 
+ZEROS = "too many eigenvalues are nearly zero to be told"
+
 Pairs = tuple[np.ndarray, np.ndarray]
+
+
+class ManyZerosError(RuntimeError):
+    """There may be more eigenvalues that are zero to rounding than vectors."""
 
 
 def filtered_eigenpairs(
@@ -130,7 +134,7 @@ def filtered_eigenpairs(
     loose = LOOSE * tolerance / TOLERANCE
     few = np.count_nonzero(np.abs(matrix.data) <= loose) < 2 * width
     if not few and count_pieces(matrix, loose)[0] > width:
-        raise RuntimeError(ZEROS)  # as it would end
+        raise ManyZerosError(ZEROS)  # as it would end
     try:
         if n <= MANY:
             step = _Step(matrix, start[:, 0])
@@ -207,7 +211,7 @@ def _iterate(
         last, cut = cut, float(values[-1])
         if residual <= tolerance:
             if cut <= UNRESOLVED * tolerance:
-                raise RuntimeError(ZEROS)
+                raise ManyZerosError(ZEROS)
             return values[wanted], block[:, wanted]
         pace = _pace(cut, top, values[n_components - 1])
         ahead = np.arccosh(residual / tolerance) / pace

@@ -8,6 +8,7 @@ together, whose eigenvalues are zero to rounding.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 
 from .arpack import arpack_eigenpairs
+from .core import CoreSolver
 from .factors import factorize
 
 SPARE = 4
@@ -42,6 +44,9 @@ ZERO = 1e-14
 zero to rounding any vector will do."""
 
 Pairs = tuple[np.ndarray, np.ndarray]
+
+Solve = Callable[..., np.ndarray]
+"""Takes a block of right sides and, or None, a guess of what solves with them."""
 
 
 def inverse_eigenpairs(
@@ -92,7 +97,8 @@ def inverse_eigenpairs(
     width = min(n_components + SPARE, null.size - 1)
     block = seed.uniform(-1, 1, (null.size, width))
     try:
-        values, vectors = _iterate_subspace(matrix, n_components, null, block)
+        solve = _solver(matrix, null, TINY_SHIFT)
+        values, vectors = _iterate_subspace(matrix, n_components, null, block, solve)
     except RuntimeError:
         start = block[:, 0] - null * (null @ block[:, 0])
         solve = _solver(matrix, null, SHIFT)
@@ -101,12 +107,38 @@ def inverse_eigenpairs(
     return values * size, vectors
 
 
-def _iterate_subspace(
-    matrix: Any, n_components: int, null: np.ndarray, block: np.ndarray
+def core_eigenpairs(
+    matrix: sp.csr_array,
+    n_components: int,
+    null: np.ndarray,
+    size: float,
+    *,
+    seed: np.random.RandomState,
 ) -> Pairs:
-    solve = _solver(matrix, null, TINY_SHIFT)
+    """Do that without factors of the samples that hang together well (`core.py`).
+
+    For a graph that vanishing weights leave in many pieces, most samples in one. The
+    start is as that of `inverse_eigenpairs`, and the seed stays as it is.
+
+    Raises
+    ------
+    RuntimeError
+        If the graph is another one, or the iteration does not converge.
+    """
+    matrix = matrix / size
+    width = min(n_components + SPARE, null.size - 1)
+    block = deepcopy(seed).uniform(-1, 1, (null.size, width))
+    solve = CoreSolver(_shifted(matrix, TINY_SHIFT).tocsr(), null, TINY_SHIFT)
+    values, vectors = _iterate_subspace(matrix, n_components, null, block, solve)
+    return values * size, vectors
+
+
+def _iterate_subspace(
+    matrix: Any, n_components: int, null: np.ndarray, block: np.ndarray, solve: Solve
+) -> Pairs:
+    guess = None
     for _ in range(ROUNDS):
-        solved = solve(block)
+        solved = solve(block, guess)
         if not np.isfinite(solved).all():
             break
         block = np.linalg.qr(solved)[0]
@@ -119,22 +151,25 @@ def _iterate_subspace(
         enough = np.maximum(PRECISE * np.abs(values), ZERO)
         if (residual <= enough)[:n_components].all():
             return values[:n_components], block[:, :n_components]
+        guess = block / (values + TINY_SHIFT)
     raise RuntimeError("the subspace iteration did not converge")
 
 
-def _solver(
-    matrix: Any, null: np.ndarray, shift: float
-) -> Callable[[np.ndarray], np.ndarray]:
+def _solver(matrix: Any, null: np.ndarray, shift: float) -> Solve:
     """Return P (M + δI)⁻¹ P, where P takes the null vector out; M is of size 1."""
-    shifted = sp.coo_array(matrix + shift * sp.eye_array(null.size))
-    row, column = shifted.coords
-    kept = (np.abs(shifted.data) > TRACE) | (row == column)
-    places = row[kept], column[kept]
-    held = sp.csc_array((shifted.data[kept], places), shape=shifted.shape)
-    factor = factorize(held, pivot=0.0)
+    factor = factorize(_shifted(matrix, shift), pivot=0.0)
 
-    def solve(block: np.ndarray) -> np.ndarray:
+    def solve(block: np.ndarray, guess: np.ndarray | None = None) -> np.ndarray:
         solved = factor.solve(block - np.multiply.outer(null, null @ block))
         return solved - np.multiply.outer(null, null @ solved)
 
     return solve
+
+
+def _shifted(matrix: Any, shift: float) -> sp.csc_array:
+    """Return M + δI without entries that are nothing beside δ; M is of size 1."""
+    shifted = sp.coo_array(matrix + shift * sp.eye_array(matrix.shape[0]))
+    row, column = shifted.coords
+    kept = (np.abs(shifted.data) > TRACE) | (row == column)
+    places = row[kept], column[kept]
+    return sp.csc_array((shifted.data[kept], places), shape=shifted.shape)

@@ -17,8 +17,9 @@ from ..backends.backend import NUMPY, Array, Backend, array_namespace, on_any_de
 from ..backends.native.eigenvectors import DENSE_LIMIT, TOLERANCE, check_residuals
 from ..backends.threads import BLOCK_BYTES
 from .arpack import arpack_eigenpairs
-from .filtered import filtered_eigenpairs
-from .inverse import SPARE, inverse_eigenpairs
+from .filtered import MANY as SHARED
+from .filtered import ManyZerosError, filtered_eigenpairs
+from .inverse import SPARE, core_eigenpairs, inverse_eigenpairs
 from .lanczos import lanczos_eigenpairs, product_with
 from .pieces import MANY, piecewise_eigenpairs
 
@@ -75,10 +76,11 @@ def smallest_eigenpairs(
     solver : {"auto", "dense", "arpack"}
         "arpack" is ARPACK's Lanczos with the matrix, "auto" our own (`lanczos.py`), of
         many samples a filtered iteration (`filtered.py`); if that does not converge,
-        both take the inverse, by a factorisation (`inverse.py`), or, of many samples
-        in pieces, vectors that are constant on these (`pieces.py`). The two complement
-        each other: a graph on which products are many has small separators, and these
-        keep its factors sparse. Where `inverse` is given, both begin with it.
+        both take the inverse, by a factorisation (`inverse.py`), of samples in pieces
+        by their core (`core.py`), or, of many in pieces, vectors that are constant on
+        these (`pieces.py`). Products and factors complement each other: a graph on
+        which products are many has small separators, and these keep its factors sparse.
+        Where `inverse` is given, both begin with it.
     inverse : callable or None
         Returns a function that solves M x = b where b and x are orthogonal to the
         null vector, or raises RuntimeError if there is no such x.
@@ -280,20 +282,33 @@ def _iterate(
             )
         _check(matrix, values, vectors, size)
         return values, vectors
-    except RuntimeError:
-        pass
+    except RuntimeError as error:
+        in_pieces = isinstance(error, ManyZerosError)
+    return _rescue(matrix, n_components, null, size, in_pieces, seed)
+
+
+def _rescue(
+    matrix: Any,
+    n_components: int,
+    null: np.ndarray,
+    size: float,
+    in_pieces: bool,
+    seed: np.random.RandomState,
+) -> Pairs:
+    """Try the ways that are left where no product with the matrix leads to the end."""
+    n, ways = null.size, [inverse_eigenpairs]
     if n > MANY and sp.issparse(matrix):
+        ways.insert(0, piecewise_eigenpairs)
+    if in_pieces and n <= SHARED:
+        ways.insert(0, core_eigenpairs)
+    for way in ways:
         try:
-            values, vectors = piecewise_eigenpairs(
-                matrix, n_components, null, size, seed=seed
-            )
+            values, vectors = way(matrix, n_components, null, size, seed=seed)
             _check(matrix, values, vectors, size)
             return values, vectors
-        except RuntimeError:
-            pass
-    values, vectors = inverse_eigenpairs(matrix, n_components, null, size, seed=seed)
-    _check(matrix, values, vectors, size)
-    return values, vectors
+        except RuntimeError as error:
+            last = error
+    raise last
 
 
 def _from_above(

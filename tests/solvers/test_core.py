@@ -1,0 +1,104 @@
+"""Eigenvectors of graphs whose samples hang together well, but for some."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from scipy.linalg import subspace_angles
+
+import patchfold as pf
+from patchfold.exceptions import VanishingWeightsWarning
+from patchfold.graph.weights import laplacian
+from patchfold.solvers import core, spectral
+from patchfold.solvers.core import CoreSolver, find_core
+from patchfold.solvers.inverse import core_eigenpairs, inverse_eigenpairs
+
+
+def graph_with_tails(n=1600, n_loose=200, seed=0):
+    """Return weights of a graph that hangs together well, but for its last samples."""
+    rng = np.random.default_rng(seed)
+    row = np.repeat(np.arange(n), 6)
+    column = rng.integers(0, n, row.size)
+    weight = rng.uniform(0.5, 1, row.size)
+    loose = np.maximum(row, column) >= n - n_loose
+    weight[loose] = 10.0 ** -rng.uniform(2, 40, loose.sum())
+    graph = sp.coo_array((weight, (row, column)), shape=(n, n)).tocsr()
+    graph.setdiag(0)
+    return (graph + graph.T).tocsr()
+
+
+def matrix_with_tails(**settings):
+    matrix, degrees = laplacian(graph_with_tails(**settings))
+    null = np.ones_like(degrees) / np.sqrt(degrees.size)
+    return matrix / (2 * degrees.max()), null
+
+
+def test_the_core_is_what_hangs_together_well():
+    matrix, _ = matrix_with_tails()
+    found = find_core(matrix)
+    assert not found[-200:].any()
+    assert found[:-200].mean() > 0.99
+
+
+@pytest.mark.parametrize("shift", [1e-3, 1e-6])
+def test_solves_as_factors_do(shift):
+    matrix, null = matrix_with_tails()
+    shifted = (matrix + shift * sp.eye_array(null.size)).tocsr()
+    right = np.random.default_rng(1).normal(size=(null.size, 3))
+    solve = CoreSolver(shifted, null, shift)
+    rough = solve(right)
+    found = solve(right, rough)
+    right -= np.outer(null, null @ right)
+    exact = np.linalg.solve(shifted.toarray(), right)
+    assert_allclose(found, exact, rtol=0, atol=1e-6 * np.abs(exact).max())
+    assert_allclose(rough, exact, rtol=0, atol=0.1 * np.abs(exact).max())
+    assert_allclose(null @ found, 0, atol=1e-9)
+
+
+def test_eigenpairs_are_those_of_the_factors():
+    matrix, null = matrix_with_tails()
+    seeds = np.random.RandomState(0), np.random.RandomState(0)
+    values, vectors = core_eigenpairs(matrix, 2, null, 1.0, seed=seeds[0])
+    others, exact = inverse_eigenpairs(matrix, 2, null, 1.0, seed=seeds[1])
+    assert np.abs(matrix @ vectors - vectors * values).max() < 1e-14
+    assert_allclose(values, others, atol=1e-15)
+    assert subspace_angles(vectors, exact).max() < 0.01
+    # The start is the same for who comes next.
+    assert seeds[0].uniform() == np.random.RandomState(0).uniform()
+
+
+def test_several_clusters_have_no_core():
+    clusters = sp.block_diag([graph_with_tails(seed=i) for i in range(3)]).tocsr()
+    with pytest.raises(RuntimeError, match="has no core"):
+        find_core(clusters)
+
+
+def test_a_graph_of_few_samples_has_no_core():
+    with pytest.raises(RuntimeError, match="has no core"):
+        find_core(graph_with_tails(n=1000))
+
+
+def test_heavy_tails_need_no_factors_of_all_samples(monkeypatch):
+    embeddings = []
+    for name in ("inverse_eigenpairs", "core_eigenpairs"):
+        with monkeypatch.context() as patch:
+            patch.setattr(spectral, name, _fails)
+            embeddings.append(embed_heavy_tails())
+    assert subspace_angles(*embeddings).max() < 0.01
+
+
+def test_what_takes_too_many_steps_goes_to_the_factors(monkeypatch):
+    monkeypatch.setattr(core, "STEPS", 1)
+    cut = embed_heavy_tails()
+    monkeypatch.setattr(spectral, "core_eigenpairs", _fails)
+    assert (cut == embed_heavy_tails()).all()
+
+
+def embed_heavy_tails():
+    X = np.random.default_rng(0).standard_cauchy((2000, 10))
+    with pytest.warns(VanishingWeightsWarning, match="separate pieces"):
+        return pf.elap(kernel_width="auto").fit(X).embedding_
+
+
+def _fails(*_, **__):
+    raise RuntimeError("not in this test")
