@@ -17,8 +17,9 @@ typedef struct {
 #define AT_ONCE (N_GROUPS * N_FLOATS)   /* samples of theirs */
 #define ENOUGH(k) (2 * (k))             /* are held before they are thinned out */
 #define ROOM(k) (ENOUGH(k) + AT_ONCE)
+#define ABREAST 16 /* queries that are measured before any holds what is near */
 
-static int32_t count_up_to(const int32_t *values, int32_t count, int32_t value)
+INLINE int32_t count_up_to(const int32_t *values, int32_t count, int32_t value)
 {
     int32_t found = 0;
     for (int32_t j = 0; j < count; j++)
@@ -26,62 +27,65 @@ static int32_t count_up_to(const int32_t *values, int32_t count, int32_t value)
     return found;
 }
 
-/* Keep the k nearest of all that are held, and of equals the first. */
-EVERY_PROCESSOR
-static void thin(Near *near)
+/* Find a limit up to which k values are, or at most `more` others. */
+INLINE int32_t find_limit(const int32_t *values, int32_t count, int32_t k, int32_t more)
 {
-    int32_t low = INT32_MAX, high = 0, held = near->count, below, kept = 0;
-    if (held <= near->k)
-        return;
-    for (int32_t j = 0; j < held; j++) {
-        low = near->squared[j] < low ? near->squared[j] : low;
-        high = near->squared[j] > high ? near->squared[j] : high;
+    int32_t low = INT32_MAX, high = 0;
+    for (int32_t j = 0; j < count; j++) {
+        low = values[j] < low ? values[j] : low;
+        high = values[j] > high ? values[j] : high;
     }
     while (low < high) { /* halve: k of them are up to `high` */
         int32_t middle = low + (high - low) / 2;
-        int32_t found = count_up_to(near->squared, held, middle);
-        if (found < near->k)
+        int32_t found = count_up_to(values, count, middle);
+        if (found < k)
             low = middle + 1;
         else
             high = middle;
-        if (found == near->k)
+        if (found >= k && found <= k + more)
             break;
     }
-    below = count_up_to(near->squared, held, high);
-    int32_t equals = below - near->k; /* too many of those at `high` */
-    for (int32_t j = 0; j < held; j++) {
-        int32_t squared = near->squared[j], place = near->place[j];
-        near->squared[kept] = squared;
-        near->place[kept] = place;
-        kept += squared <= high;
+    return high;
+}
+
+/* Keep the k nearest of all that are held, at most `more` others, and of equals the first. */
+EVERY_PROCESSOR
+static void thin(Near *near, int32_t more)
+{
+    int32_t *restrict squared = near->squared, *restrict place = near->place, kept = 0;
+    if (near->count <= near->k)
+        return;
+    int32_t high = find_limit(squared, near->count, near->k, more);
+    for (int32_t j = 0; j < near->count; j++) {
+        int32_t ours = squared[j], at = place[j];
+        squared[kept] = ours;
+        place[kept] = at;
+        kept += ours <= high;
     }
+    int32_t equals = kept - near->k - more; /* too many of those at `high` */
     for (int32_t j = kept - 1; equals > 0 && j >= 0; j--)
-        if (near->squared[j] == high) {
+        if (squared[j] == high) {
             kept--, equals--;
-            memmove(near->squared + j, near->squared + j + 1,
-                    sizeof(int32_t) * (size_t)(kept - j));
-            memmove(near->place + j, near->place + j + 1,
-                    sizeof(int32_t) * (size_t)(kept - j));
+            memmove(squared + j, squared + j + 1, sizeof(int32_t) * (size_t)(kept - j));
+            memmove(place + j, place + j + 1, sizeof(int32_t) * (size_t)(kept - j));
         }
     near->count = kept;
     memcpy(&near->limit, &high, sizeof high);
 }
 
-/* Hold those of `N_GROUPS` groups that are near enough, mostly none. */
+/* Hold those of `N_GROUPS` groups that are near enough. */
 INLINE void hold_nearest(Near *near, const Floats *squared, int32_t first)
 {
     float limit = near->limit;
     uint64_t closer = bits_of(squared[2] < limit, squared[3] < limit);
     closer = closer << 32 | bits_of(squared[0] < limit, squared[1] < limit);
-    if (!closer)
-        return;
     for (; closer; closer &= closer - 1) {
         int which = __builtin_ctzll(closer);
         memcpy(near->squared + near->count, (const float *)squared + which, sizeof(float));
         near->place[near->count++] = first + which;
     }
     if (near->count > ENOUGH(near->k))
-        thin(near);
+        thin(near, near->k / 4); /* exactly k would take longer to find */
 }
 
 static void empty(Near *near)
@@ -92,42 +96,81 @@ static void empty(Near *near)
 
 /* ---- Distances in single precision -------------------------------------------------- */
 
-/* Squared distances of one query to `N_GROUPS` groups of samples, feature by feature. */
-INLINE void measure_four(const float *query, const Floats *groups, Py_ssize_t m,
-                         Floats *squared)
+/* Squared distances of one query to n groups of samples, feature by feature. */
+INLINE void measure(const float *query, const Floats *groups, Py_ssize_t m, int n,
+                    Floats *squared)
 {
-    const Floats *other = groups + m, *third = other + m, *last = third + m;
-    Floats sum0 = {0}, sum1 = {0}, sum2 = {0}, sum3 = {0};
-    for (Py_ssize_t f = 0; f < m; f++) {
-        Floats gap0 = query[f] - groups[f], gap1 = query[f] - other[f];
-        Floats gap2 = query[f] - third[f], gap3 = query[f] - last[f];
-        sum0 += gap0 * gap0;
-        sum1 += gap1 * gap1;
-        sum2 += gap2 * gap2;
-        sum3 += gap3 * gap3;
-    }
-    squared[0] = sum0;
-    squared[1] = sum1;
-    squared[2] = sum2;
-    squared[3] = sum3;
+    Floats sums[N_GROUPS] = {{0}, {0}, {0}, {0}};
+    for (Py_ssize_t f = 0; f < m; f++)
+        for (int l = 0; l < n; l++) {
+            Floats gap = query[f] - groups[l * m + f];
+            sums[l] += gap * gap;
+        }
+    for (int l = 0; l < n; l++)
+        squared[l] = sums[l];
 }
 
-/* Keep the nearest samples of `n_groups` groups, for each of the listed queries. What
-   follows them is read too: there are `N_GROUPS - 1` more groups behind the last. */
+/* Whether a squared distance to n groups is below a limit. GCC 12 would compare these
+   vectors number by number; the sign of a difference of integers says the same. */
+INLINE int is_any_below(const Floats *squared, float limit, int n)
+{
+    int32_t bits;
+    memcpy(&bits, &limit, sizeof bits);
+    Ints less = {0};
+    for (int l = 0; l < n; l++)
+        less |= (Ints)squared[l] - bits;
+    return bits_in((Bits)less) >> 31;
+}
+
+/* Keep the nearest samples of n groups. Some queries are measured first, without a branch:
+   one that was foreseen wrongly would have to wait for the distances. */
+INLINE void scan_groups(Near *kept, const float *local, const int *who, int n_queries,
+                        const Floats *groups, Py_ssize_t m, int n, int32_t first)
+{
+    Floats squared[ABREAST * N_GROUPS];
+    for (int j = 0; j < ABREAST * N_GROUPS; j++)
+        squared[j] = (Floats){0} + INFINITY;
+    for (int start = 0; start < n_queries; start += ABREAST) {
+        int count = n_queries - start < ABREAST ? n_queries - start : ABREAST;
+        int closer[ABREAST], n_closer = 0;
+        for (int q = 0; q < count; q++) {
+            Floats *ours = squared + q * N_GROUPS;
+            measure(local + (start + q) * m, groups, m, n, ours);
+            closer[n_closer] = q;
+            n_closer += is_any_below(ours, kept[who[start + q]].limit, n);
+        }
+        for (int j = 0; j < n_closer; j++)
+            hold_nearest(kept + who[start + closer[j]], squared + closer[j] * N_GROUPS,
+                         first);
+    }
+}
+
+/* Keep the nearest samples of `n_groups` groups, for each of the listed queries. */
 EVERY_PROCESSOR
 static void scan(Near *kept, const float *local, const int *who, int n_queries,
                  const float *groups, Py_ssize_t n_groups, Py_ssize_t m, int32_t first)
 {
-    const Floats *features = (const Floats *)groups;
-    Floats squared[N_GROUPS];
     for (Py_ssize_t g = 0; g < n_groups; g += N_GROUPS) {
-        for (int q = 0; q < n_queries; q++) {
-            measure_four(local + q * m, features + g * m, m, squared);
-            for (Py_ssize_t c = n_groups - g; c < N_GROUPS; c++)
-                squared[c] = (Floats){0} + INFINITY;
-            hold_nearest(kept + who[q], squared, first + (int32_t)g * N_FLOATS);
-        }
+        const Floats *some = (const Floats *)groups + g * m;
+        int32_t at = first + (int32_t)g * N_FLOATS;
+        if (n_groups - g >= 4)
+            scan_groups(kept, local, who, n_queries, some, m, 4, at);
+        else if (n_groups - g == 3)
+            scan_groups(kept, local, who, n_queries, some, m, 3, at);
+        else if (n_groups - g == 2)
+            scan_groups(kept, local, who, n_queries, some, m, 2, at);
+        else
+            scan_groups(kept, local, who, n_queries, some, m, 1, at);
     }
+}
+
+/* Squared distances of one query to groups, of which three more are read. */
+EVERY_PROCESSOR
+static void measure_all(const float *query, const float *groups, Py_ssize_t n_groups,
+                        Py_ssize_t m, Floats *squared)
+{
+    for (Py_ssize_t g = 0; g < n_groups; g += N_GROUPS)
+        measure(query, (const Floats *)groups + g * m, m, N_GROUPS, squared + g);
 }
 
 /* ---- The search --------------------------------------------------------------------- */
@@ -148,16 +191,18 @@ typedef struct {
     Py_ssize_t m, n_cells, n_near, n_probes, k; /* none are near: all are */
     Py_ssize_t listed_for;       /* the cell for which `listed` holds the near centers */
     float *listed;               /* scratch */
-    float *margins;              /* of queries: see `choose_cells` */
+    float *margins;              /* of queries: see `mark_cells` */
+    Floats *gaps;                /* scratch: squared, of a query to centers */
     float *local;                /* scratch: queries from the middle of a cell */
     uint64_t *first_of, *others; /* scratch: who looks into each cell, first or later,
                                     `WORDS` for each cell */
-    Near probed, kept[TOGETHER];
+    Near kept[TOGETHER];
 } Search;
 
 /* Have the listed queries look into a cell. */
+EVERY_PROCESSOR
 static Outcome scan_cell(Search *s, const double *queries, Py_ssize_t cell,
-                      const uint64_t *words)
+                         const uint64_t *words)
 {
     const double *middle = s->middles + cell * s->m;
     Py_ssize_t first = s->starts[cell], n_groups = s->starts[cell + 1] - first;
@@ -166,8 +211,9 @@ static Outcome scan_cell(Search *s, const double *queries, Py_ssize_t cell,
         for (uint64_t bits = words[w]; bits; bits &= bits - 1) {
             int q = 64 * w + __builtin_ctzll(bits);
             const double *query = queries + q * s->m;
+            float *restrict local = s->local + count * s->m;
             for (Py_ssize_t f = 0; f < s->m; f++)
-                s->local[count * s->m + f] = (float)(query[f] - middle[f]);
+                local[f] = (float)(query[f] - middle[f]);
             who[count++] = q;
         }
     for (Py_ssize_t g = 0; count && g < n_groups; g += SLICE) {
@@ -204,12 +250,48 @@ static Outcome list_near(Search *s, Py_ssize_t cell)
     return DONE;
 }
 
-/* Find the cells that a query looks into, and the nearest of them: what that holds
-   bounds the search of the others. The margin of the query is how much farther the last
-   of these cells is than the first, in squared distances. */
+/* Mark the nearest of n cells, of equals the first, and the very nearest apart: what that
+   holds bounds the search of the others. The margin of the query is how much farther the
+   last is than the first, in squared distances. */
+EVERY_PROCESSOR
+static void mark_cells(Search *s, Py_ssize_t query, int q, const int32_t *near, int32_t n)
+{
+    const int32_t *gaps = (const int32_t *)s->gaps, infinite = 0x7f800000;
+    int32_t k = s->n_probes < n ? (int32_t)s->n_probes : n;
+    int32_t most = find_limit(gaps, n, k, 0), least = infinite, last = 0, nearest = -1;
+    most = most < infinite ? most : infinite - 1;
+    int32_t equals = k - count_up_to(gaps, n, most - 1);
+    uint64_t bit = (uint64_t)1 << q % 64;
+    for (int32_t first = 0; first < n; first += 2 * N_FLOATS) {
+        const Ints *some = (const Ints *)(gaps + first);
+        uint32_t chosen = bits_of(some[0] <= most, some[1] <= most);
+        for (; chosen; chosen &= chosen - 1) {
+            int32_t j = first + __builtin_ctz(chosen), gap = gaps[j];
+            if (j >= n)
+                break;
+            if (gap == most && equals-- <= 0)
+                continue;
+            int32_t cell = near ? near[j] : j;
+            s->others[WORDS * cell + q / 64] |= bit;
+            nearest = gap < least ? cell : nearest;
+            least = gap < least ? gap : least;
+            last = gap > last ? gap : last;
+        }
+    }
+    s->margins[query] = 0;
+    if (nearest >= 0) {
+        float ends[2];
+        memcpy(ends, &least, sizeof least);
+        memcpy(ends + 1, &last, sizeof last);
+        s->margins[query] = ends[1] - ends[0];
+        s->others[WORDS * nearest + q / 64] ^= bit;
+        s->first_of[WORDS * nearest + q / 64] |= bit;
+    }
+}
+
+/* Find the cells that a query looks into. */
 static Outcome choose_cells(Search *s, Py_ssize_t query, int q)
 {
-    int only = 0;
     const float *centers = s->centers;
     const int32_t *near = NULL;
     if (s->n_near) {
@@ -218,34 +300,11 @@ static Outcome choose_cells(Search *s, Py_ssize_t query, int q)
         centers = s->listed;
         near = s->near + s->listed_for * s->n_near;
     }
+    Py_ssize_t n = near ? s->n_near : s->n_cells;
     for (Py_ssize_t f = 0; f < s->m; f++)
         s->local[f] = (float)s->queries[query * s->m + f];
-    empty(&s->probed);
-    scan(&s->probed, s->local, &only, 1, centers,
-         groups_of(near ? s->n_near : s->n_cells), s->m, 0);
-    thin(&s->probed);
-    uint64_t bit = (uint64_t)1 << q % 64;
-    int32_t nearest = -1, least = INT32_MAX, most = 0;
-    for (int32_t j = 0; j < s->probed.count; j++) {
-        int32_t place = s->probed.place[j];
-        if (place >= (near ? s->n_near : s->n_cells))
-            return refuse(s->call, BAD_VALUE, "centers has more than there are cells");
-        int32_t cell = near ? near[place] : place;
-        s->others[WORDS * cell + q / 64] |= bit;
-        if (s->probed.squared[j] < least)
-            nearest = cell, least = s->probed.squared[j];
-        if (s->probed.squared[j] > most)
-            most = s->probed.squared[j];
-    }
-    s->margins[query] = 0;
-    if (nearest >= 0) {
-        float ends[2];
-        memcpy(ends, &least, sizeof least);
-        memcpy(ends + 1, &most, sizeof most);
-        s->margins[query] = ends[1] - ends[0];
-        s->others[WORDS * nearest + q / 64] ^= bit;
-        s->first_of[WORDS * nearest + q / 64] |= bit;
-    }
+    measure_all(s->local, centers, groups_of(n), s->m, s->gaps);
+    mark_cells(s, query, q, near, (int32_t)n);
     return DONE;
 }
 
@@ -313,7 +372,7 @@ static int make_room(Call *call, Near *near, Py_ssize_t n, Py_ssize_t k, Py_ssiz
 static void write_out(Near *near, const int64_t *samples, int64_t *found, float *squared,
                       Py_ssize_t k)
 {
-    thin(near);
+    thin(near, 0);
     for (int32_t j = 0; j < near->count; j++)
         found[j] = samples[near->place[j]];
     memcpy(squared, near->squared, sizeof(float) * (size_t)near->count);
@@ -338,8 +397,9 @@ static Outcome search(Call *call)
     s.first_of = scratch(call, s.n_cells, WORDS, sizeof(uint64_t));
     s.others = scratch(call, s.n_cells, WORDS, sizeof(uint64_t));
     s.listed = scratch(call, groups_of(s.n_near) + N_GROUPS, s.m, sizeof(Floats));
-    if (!make_room(call, s.kept, TOGETHER, s.k, SIZE('p')) ||
-        !make_room(call, &s.probed, 1, s.n_probes, s.n_cells) || !s.local ||
+    Py_ssize_t most = s.n_near < s.n_cells ? s.n_cells : s.n_near;
+    s.gaps = scratch(call, groups_of(most) + N_GROUPS, 1, sizeof(Floats));
+    if (!make_room(call, s.kept, TOGETHER, s.k, SIZE('p')) || !s.local || !s.gaps ||
         !s.first_of || !s.others || !s.listed)
         return NO_MEMORY;
     int64_t *found = at[8];
