@@ -385,8 +385,7 @@ def open_source(
             warn_of_metric(estimator)
         algorithm, radius = estimator.neighbors_algorithm, estimator.radius
         search = open_search(algorithm, X, n_neighbors, radius, n_jobs, metric)
-    if classes is not None:
-        classes = backend.bring(classes)
+    classes = None if classes is None else backend.bring(classes)
     parts = X, classes, settings, search, n_neighbors, n_jobs
     return SampleSource(*parts, found, compare, held)
 

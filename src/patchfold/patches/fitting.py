@@ -327,7 +327,8 @@ def fit_patches(
         size = 8 * (3 * n_points * m + (2 * m * m if n_points > m else 0))
         mean, kept, *parts = fill_blocks(fit, n_patches, size, n_jobs)
         shapes = Shapes(*parts)
-    if warn_identical and bool((shapes.total <= 0).any()):
+    xp = array_namespace(shapes.total)
+    if warn_identical and bool(xp.any(shapes.total <= 0)):
         warn_of_degenerate(shapes.total, n_points)
     kind = "factor" if n_points <= m else "dense"
     return Patches(
