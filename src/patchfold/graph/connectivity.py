@@ -1,7 +1,9 @@
 """A graph in pieces -> one graph: count the pieces, join them, say so.
 
 Pieces are counted on the graph, never by an eigenvalue tolerance. They are joined by
-the closest pair of every two of them, as scikit-learn's Isomap does.
+the closest pair of every two of them, as scikit-learn's Isomap does. Of many pieces,
+each is joined to the nearest ones only: a thousand pieces have half a million pairs,
+more than the graph has other edges, and a geodesic is then a straight line.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from .facing import (
     closest_of_facing,
     closest_of_many,
     facing_samples,
+    is_first,
+    is_near,
 )
 from .precomputed import keep_pieces
 from .weights import Components, pairs_from_directed
@@ -74,10 +78,14 @@ def closest_pairs(
     search: MetricSearch | None = None,
     n_jobs: int | None = None,
 ) -> tuple[Array, Array]:
-    """Find the closest two samples of every pair of groups; nearly, of many samples.
+    """Find the closest two samples of pairs of groups; nearly, of many samples.
 
-    Beyond `EXACT` samples not all pairs are compared. Groups that are apart still have
-    their closest pairs (`facing.py`); for others see `_nearly_closest`.
+    Up to `MOST_GROUPS` groups it is every pair. Of more, each has pairs with its
+    `NEAREST` nearest ones; if that leaves groups apart, the pieces that they make are
+    joined likewise.
+
+    Beyond `EXACT` samples not all samples are compared. Groups that are apart still
+    have their closest pairs (`facing.py`); for others see `_nearly_closest`.
 
     Parameters
     ----------
@@ -94,8 +102,8 @@ def closest_pairs(
 
     Returns
     -------
-    row, column : int arrays (g(g-1)/2,)
-        The closest pair of each two of the g groups.
+    row, column : int arrays
+        The closest pair of two groups each.
 
     Examples
     --------
@@ -105,30 +113,57 @@ def closest_pairs(
     >>> row.tolist(), column.tolist()
     ([1], [2])
     """
+    found = []
+    while (n_groups := int(labels.max()) + 1) > 1:
+        pairs, exact = _closest_of_groups(
+            X, labels, n_groups, precomputed, search, n_jobs
+        )
+        groups = labels[pairs]
+        if n_groups > MOST_GROUPS:
+            near = is_near(groups, exact, n_groups)
+            pairs, groups = pairs[:, near], groups[:, near]
+        found.append(pairs)
+        ones = np.ones(groups.shape[1])
+        joined = sp.coo_array((ones, tuple(groups)), shape=(n_groups, n_groups))
+        piece = connected_components(joined, directed=False)[1]
+        labels = np.where(labels < 0, -1, piece[labels])
+    row, column = np.concatenate(found, axis=1)
+    return backend_for(X).bring((row, column))
+
+
+def _closest_of_groups(
+    X: Array,
+    labels: np.ndarray,
+    n_groups: int,
+    precomputed: bool,
+    search: MetricSearch | None,
+    n_jobs: int | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return closest pairs (2, p) of two groups each, and how far apart they are.
+
+    Of many groups, some that are far from each other may be left out.
+    """
     grouped = np.argsort(labels, kind="stable")[(labels < 0).sum() :]
+    if n_groups > MOST_GROUPS and not precomputed and search is None:
+        grouped = grouped[is_first(NUMPY.bring(X)[grouped], labels[grouped])]
     group = labels[grouped]
-    n_groups = int(group[-1]) + 1
-    require_memory(
-        300.0 * n_groups**2,
-        f"joining a graph in {n_groups} pieces",
-        "Raise n_neighbors or radius, so that there are fewer.",
-        like=X,
-    )
     backend = backend_for(X)
     there = backend.bring(grouped), backend.bring(group)
     settings: dict[str, Any] = {} if search is None else {"search": search}
     found = measure_candidates(X, *there, n_groups, precomputed, n_jobs, **settings)
     row, column, exact = NUMPY.bring(found)
-    two_groups = group[row] * n_groups + group[column]
-    least = np.full(n_groups**2, np.inf)
-    np.minimum.at(least, two_groups, exact)
-    nearest = np.flatnonzero(~(exact > least[two_groups]))  # or no number
-    two_groups, row, column = two_groups[nearest], grouped[row], grouped[column]
-    if (two_groups[1:] <= two_groups[:-1]).any():
-        order = np.lexsort((column[nearest], row[nearest], two_groups))
-        _, first = np.unique(two_groups[order], return_index=True)
+    two_groups, pair = np.unique(
+        group[row] * np.int64(n_groups) + group[column], return_inverse=True
+    )
+    least = np.full(two_groups.size, np.inf)
+    np.minimum.at(least, pair, exact)
+    nearest = np.flatnonzero(~(exact > least[pair]))  # or no number
+    pair, row, column = pair[nearest], grouped[row], grouped[column]
+    if (pair[1:] <= pair[:-1]).any():
+        order = np.lexsort((column[nearest], row[nearest], pair))
+        _, first = np.unique(pair[order], return_index=True)
         nearest = nearest[order[first]]
-    return backend.bring((row[nearest], column[nearest]))
+    return np.stack([row[nearest], column[nearest]]), exact[nearest]
 
 
 @on_any_device
@@ -141,7 +176,9 @@ def measure_candidates(
     n_jobs: int | None,
     search: MetricSearch | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return pairs among which the closest of every two groups are, and how far apart.
+    """Return pairs among which the closest of two groups are, and how far apart.
+
+    Of every two groups; beyond `MOST_GROUPS`, of those at least that may be near.
 
     Parameters
     ----------
@@ -176,6 +213,12 @@ def measure_candidates(
         find = _closest_by_facing if n_groups <= MOST_GROUPS else closest_of_many
         ends = np.searchsorted(group, np.arange(n_groups + 1))
         found = find(X[grouped], ends, n_jobs)
+    if found is None:
+        require_memory(
+            300.0 * n_groups**2,
+            f"joining a graph in {n_groups} pieces",
+            "Raise n_neighbors or radius, so that there are fewer.",
+        )
     if found is None and (measured or group.size <= max(EXACT, turns)):
         found = _candidates(table, group, n_groups, n_jobs)
     elif found is None:

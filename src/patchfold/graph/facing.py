@@ -9,12 +9,16 @@ clusters that are far apart, a few in a hundred.
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..backends.distances import Products
 from ..backends.threads import map_blocks
 
 MOST_GROUPS = 64
-"""More groups have too many pairs of groups to look at one by one."""
+"""More groups have too many pairs of groups to look at one by one, or to join all."""
+
+NEAREST = 15
+"""Groups to which each of more is joined: as many as samples have neighbours."""
 
 N_STARTS = 8
 """Samples at the front of a group, from which a near pair is looked for."""
@@ -147,10 +151,57 @@ def closest_of_facing(
     return row, column
 
 
+def is_near(groups: np.ndarray, distance: np.ndarray, n_groups: int) -> np.ndarray:
+    """Say which pairs of groups are among the `NEAREST` nearest of one of the two.
+
+    Parameters
+    ----------
+    groups : int array (2, p)
+        Pairs, each once, with all of those among them.
+    distance : array (p,)
+        How far apart they are.
+    n_groups : int
+        How many groups there are.
+
+    Returns
+    -------
+    bool array (p,)
+        Of groups that are as far apart as the last of them, all are near.
+    """
+    each = groups.ravel()
+    order = np.lexsort((np.tile(distance, 2), each))
+    counts = np.bincount(each, minlength=n_groups)
+    last = np.cumsum(counts) - counts + np.minimum(NEAREST, counts) - 1
+    limit = distance[order[last] % distance.size]
+    return ~(distance > np.maximum(*limit[groups]))  # or no number
+
+
+def is_first(X: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Say which samples are the first of their group, of those that are the same.
+
+    Equal pairs of samples go by their numbers, so the others are in no closest pair;
+    a thousand groups of twenty equal samples have 200 million pairs that are as close.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_first(np.array([[0.5], [0.5], [0.5], [2]]), np.array([0, 0, 1, 1])).tolist()
+    [True, False, True, True]
+    """
+    key = np.einsum("ij,j->i", X, np.cos(np.arange(1.0, X.shape[1] + 1)))
+    order = np.lexsort((key, group))
+    one, other = order[:-1], order[1:]
+    alike = (key[one] == key[other]) & (group[one] == group[other])
+    alike[alike] = (X[one[alike]] == X[other[alike]]).all(axis=1)
+    first = np.ones(group.size, dtype=bool)
+    first[other[alike]] = False
+    return first
+
+
 def closest_of_many(
     X: np.ndarray, ends: np.ndarray, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the pairs that may be the closest of their two groups; None if too many.
+    """Return the pairs that may be the closest of near groups; None if too many.
 
     For many groups that are narrow beside the gaps between them. Two samples with
     places u and v from the middles of their groups, which a line l joins, are
@@ -177,36 +228,66 @@ def closest_of_many(
         np.maximum.reduceat(np.einsum("ij,ij->i", inner, inner), ends[:-1])
     )
     rounding = 8 * (X.shape[1] + 8) * np.finfo(float).eps
+    near = _near_groups(middles, radius, n_jobs)
+    begins, others = near.indptr, near.indices
 
     def look(one: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many samples of a group face each other one, and which."""
+        """Return how many samples of a group face each near one, and which."""
         begin, end = ends[one.start], ends[one.stop]
-        lines = middles - middles[one]
+        other = others[begins[one.start] : begins[one.stop]]
+        lines = middles[other] - middles[one]
         along = lines @ inner[begin:end].T
-        reach = radius + radius[one]
+        reach = radius[other] + radius[one]
         gap = np.linalg.norm(lines, axis=1) + reach
         behind = along.max(axis=1) - reach**2 / 2 - rounding * gap**2
-        other, facing = np.nonzero(~(along < behind[:, None]))
-        if facing.size > NARROW * n_groups:
+        which, facing = np.nonzero(~(along < behind[:, None]))
+        if facing.size > NARROW * other.size:
             facing = facing[:0]
-        return np.bincount(other, minlength=n_groups), begin + facing
+        return np.bincount(which, minlength=other.size), begin + facing
 
     some = (slice(i, i + 1) for i in range(0, n_groups, n_groups // TRIED))
     if any(count.sum() > facing.size for count, facing in map(look, some)):
         return None
     found = map_blocks(look, n_groups, 0, n_jobs, step=1)
-    counts = np.stack([count for count, _ in found])
+    counts = np.concatenate([count for count, _ in found])
     samples = np.concatenate([facing for _, facing in found])
-    first, second = np.triu_indices(n_groups, 1)
-    there, back = counts[first, second], counts[second, first]
-    pairs = there * back
-    if counts.sum() > samples.size or 4 * pairs.sum() > NARROW * n_groups**2:
+    group = np.repeat(np.arange(n_groups), np.diff(begins))
+    (there,) = np.nonzero(group < others)
+    back = np.lexsort((group, others))[there]  # the same pairs from their other ends
+    pairs = counts[there] * counts[back]
+    if counts.sum() > samples.size or 2 * pairs.sum() > NARROW * there.size:
         return None
-    starts = (np.cumsum(counts) - counts.ravel()).reshape(counts.shape)
+    starts = np.cumsum(counts) - counts
     each = np.repeat(np.arange(pairs.size), pairs)
     within = np.arange(each.size) - (np.cumsum(pairs) - pairs)[each]
-    left, right = np.divmod(within, back[each])
-    return (
-        samples[starts[first, second][each] + left],
-        samples[starts[second, first][each] + right],
-    )
+    left, right = np.divmod(within, counts[back][each])
+    return samples[starts[there][each] + left], samples[starts[back][each] + right]
+
+
+def _near_groups(
+    middles: np.ndarray, radius: np.ndarray, n_jobs: int | None
+) -> sp.csr_array:
+    """Return a symmetric matrix with the pairs of groups that `is_near` may keep.
+
+    Two samples are as far apart as the middles of their groups, but for both radii.
+    """
+    table, n_groups = Products(middles, middles), radius.size
+
+    def look(block: slice) -> tuple[np.ndarray, np.ndarray]:
+        squared = table.squared(block)
+        squared[np.arange(squared.shape[0]), np.arange(n_groups)[block]] = np.inf
+        slack = table.slack(block)[:, None]
+        reach = radius[block, None] + radius
+        longest = np.sqrt(np.maximum(squared + slack, 0)) + reach
+        limit = np.partition(longest, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]
+        shortest = np.sqrt(np.maximum(squared - slack, 0)) - reach
+        row, column = np.nonzero(~(shortest > limit))
+        apart = row + block.start != column
+        return row[apart] + block.start, column[apart]
+
+    found = map_blocks(look, n_groups, 5 * 8 * n_groups, n_jobs)
+    row, column = (np.concatenate(part) for part in zip(*found, strict=True))
+    near = sp.coo_array((np.ones(row.size, bool), (row, column)), (n_groups, n_groups))
+    near = (near + near.T).tocsr()
+    near.sort_indices()
+    return near
