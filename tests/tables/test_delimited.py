@@ -1,5 +1,6 @@
 """Large texts are read in parts: types are those of the whole, and so are errors."""
 
+import csv
 import subprocess
 import sys
 
@@ -68,6 +69,28 @@ def test_a_type_that_shows_late_is_that_of_the_column(
     pd.testing.assert_frame_equal(read_table(path), whole)
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ['"one\ntwo"', '"three, ""four"""', "five"],
+        ['5" pipe', '"one\ntwo"', "six"],
+        ['5" pipe', '"a ""b""\n"', '7"', '"one\n\n2,2\n3"'],
+        ['""', '"x"', '""""'],
+    ],
+    ids=["lines", "a mark alone", "marks and lines", "marks"],
+)
+@pytest.mark.parametrize("size", [20, 33, 50, 71, 300])
+def test_a_cell_of_several_lines_is_never_cut(cells, size, cut_parts, tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [f"{cells[n % len(cells)]},{n}" for n in range(200)]
+    path.write_text("\n".join(["a,b", *rows]))
+    cut_parts(2**24)
+    whole = read_table(path)
+    assert whole["b"].tolist() == list(range(200))
+    cut_parts(size)
+    pd.testing.assert_frame_equal(read_table(path), whole)
+
+
 @pytest.mark.parametrize("line", [3, 150, 299])
 def test_the_line_of_a_row_of_another_length_is_that_of_the_file(
     line, cut_parts, tmp_path
@@ -92,7 +115,7 @@ print(pa.default_memory_pool().max_memory() / frame.memory_usage(index=False).su
 """
 
 
-@pytest.mark.parametrize("kind", ["fractions", "whole numbers", "gaps"])
+@pytest.mark.parametrize("kind", ["fractions", "whole numbers", "gaps", "quotes"])
 def test_arrow_holds_the_numbers_and_hardly_more(kind, tmp_path):
     """In a process of its own: the most that Arrow has held is not forgotten."""
     rng = np.random.default_rng(0)
@@ -101,7 +124,9 @@ def test_arrow_holds_the_numbers_and_hardly_more(kind, tmp_path):
         X = (1e12 * X).astype(int)
     if kind == "gaps":
         X[rng.random(X.shape) < 0.3] = np.nan
-    pd.DataFrame(X, columns=list("abcd")).to_csv(tmp_path / "t.csv", index=False)
+    quoting = csv.QUOTE_ALL if kind == "quotes" else csv.QUOTE_MINIMAL
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame.to_csv(tmp_path / "t.csv", index=False, quoting=quoting)
     done = subprocess.run(
         [sys.executable, "-c", HELD, tmp_path / "t.csv"],
         capture_output=True,

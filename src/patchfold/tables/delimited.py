@@ -87,10 +87,15 @@ def parse_csv(rows: bytes | Path, dialect: Dialect, quoted: bool = True) -> Any:
         "decimal_point": "," if dialect.decimal == "," != dialect.separator else ".",
         "column_types": kinds,
     }
-    if quoted or len(dialect.names) >= MANY_COLUMNS:
-        table = _read_guessed(rows, dialect, quoted, guessed, settings)
-    else:
-        table = _read_parts(rows, dialect, guessed, settings)
+    told = dialect, quoted, guessed, settings
+    if len(dialect.names) >= MANY_COLUMNS:
+        return _read_guessed(rows, *told).rename_columns(dialect.names)
+    try:
+        table = _read_parts(rows, *told)
+    except ValueError:
+        if not quoted:
+            raise
+        table = _read_guessed(rows, *told)  # a mark alone may have cut a cell in two
     return table.rename_columns(dialect.names)
 
 
@@ -118,6 +123,7 @@ def _read_guessed(
 def _read_parts(
     rows: bytes | Path,
     dialect: Dialect,
+    quoted: bool,
     guessed: dict[str, Any],
     settings: dict[str, Any],
 ) -> Any:
@@ -126,14 +132,17 @@ def _read_parts(
     Where PyArrow finds out a type, it keeps the text of the column to the end.
     """
     import pyarrow as pa
+    from pyarrow import types
 
     parts, above = [], dialect.above
-    for text in _cut(rows, dialect.start):
+    for text in _cut(rows, dialect.start, dialect.quote.encode() if quoted else b""):
         own = replace(dialect, start=0, above=above)
-        part = _read_guessed(text, own, False, guessed, settings)
         above += text.count(b"\n")
+        if text.isspace():
+            continue
+        part = _read_guessed(text, own, quoted, guessed, settings)
         parts.append(part)
-        guessed = {f.name: f.type for f in part.schema if _is_plain(f.type)}
+        guessed = {f.name: f.type for f in part.schema if types.is_primitive(f.type)}
     columns: dict[str, Any] = {}
     for place in parts[0].column_names:
         chunks = [part.column(place) for part in parts]
@@ -146,24 +155,24 @@ def _read_parts(
     torn = [place for place, column in columns.items() if column is None]
     if torn:
         del parts
-        again = _read(rows, dialect, False, include_columns=torn, **settings)
+        again = _read(rows, dialect, quoted, include_columns=torn, **settings)
         columns |= {place: again.column(place) for place in torn}
     return pa.table(columns).unify_dictionaries()
 
 
-def _cut(rows: bytes | Path, start: int) -> Iterator[bytes]:
-    """Cut a text, or the file that holds it, into parts of whole lines."""
+def _cut(rows: bytes | Path, start: int, quote: bytes) -> Iterator[bytes]:
+    """Cut a text, or the file that holds it, at ends of lines that are outside quotes.
+
+    There the number of quotation marks is even; without `quote` all lines are.
+    """
     with rows.open("rb") if isinstance(rows, Path) else io.BytesIO(rows) as file:
         file.seek(start)
         while part := file.read(PART) + file.readline():
-            if not part.isspace():
-                yield part
-
-
-def _is_plain(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_primitive(kind))
+            odd, more = bool(quote) and part.count(quote) % 2, []
+            while odd and (line := file.readline()):
+                more.append(line)
+                odd = (odd + line.count(quote)) % 2
+            yield b"".join([part, *more])
 
 
 def _common_type(kinds: set[Any]) -> Any:
