@@ -116,6 +116,38 @@ def test_a_distance_that_is_no_number_is_refused():
         search.of_training(X, None)
 
 
+@pytest.mark.parametrize("name", SPARSE_METRICS)
+def test_all_pairs_of_sparse_samples_are_measured_by_products_and_near_ones_exactly(
+    name, monkeypatch
+):
+    """Products alone would put samples 1e-10 apart at 0, or 1e-8."""
+    monkeypatch.setattr("patchfold.neighbors.sparse_metric.TABLE_BYTES", 5000)
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.3, (80, 40)) * rng.gamma(2, size=(80, 1))
+    X[40:60] = X[:20]
+    X[40:60, 0] += 1e-10
+    X[70] = 0
+    S = sp.csr_array(X)
+    S.indices, S.indptr = S.indices.astype(np.int64), S.indptr.astype(np.int64)
+    metric = resolve_metric(name, 2, None, S)
+    rows = metric.prepare(S)
+    row, column = (places.ravel() for places in np.indices((80, 80)))
+    shuffled = rng.permutation(row.size)
+    row, column = row[shuffled], column[shuffled]
+    found = metric.length(metric.table(rows, rows).exact(row, column))
+    by_gaps = {
+        "manhattan": lambda u, v: np.abs(u - v).sum(),
+        "euclidean": lambda u, v: np.sqrt(((u - v) ** 2).sum()),
+        "sqeuclidean": lambda u, v: ((u - v) ** 2).sum(),
+        "cosine": lambda u, v: ((u - v) ** 2).sum() / 2,
+    }[name]
+    if name == "cosine":
+        lengths = np.sqrt((X**2).sum(axis=1, keepdims=True))
+        X = np.column_stack([X / np.where(lengths > 0, lengths, 1), lengths == 0])
+    expected = [by_gaps(X[i], X[j]) for i, j in zip(row, column, strict=True)]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-30)
+
+
 def test_a_metric_without_sparse_samples_names_those_that_take_them():
     with pytest.raises(ValueError, match=r"metric='jaccard' does not take a sparse X"):
         resolve_metric("jaccard", 2, None, sp.csr_array(DRAWN))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,15 @@ SPARSE_METRICS = ("euclidean", "sqeuclidean", "cosine", "manhattan")
 
 PAIRS = 8192
 """Listed pairs that are compared at a time."""
+
+CROWDED = 4
+"""A table is made where more than one in so many of its pairs are listed ..."""
+
+TABLE_BYTES = 2**25
+"""... as many rows at a time as this holds."""
+
+NEAR = 0.1
+"""Products round off what is less than this part of two squared lengths."""
 
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -88,6 +98,10 @@ class SparseMetric:
         matrix = sp.csr_array(X, copy=True)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
+        if max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max:
+            # scikit-learn's Manhattan distance has no other indices.
+            places = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+            matrix = sp.csr_array((matrix.data, *places), shape=matrix.shape)
         rows = SparseRows(matrix)
         if self.name == "cosine":
             lengths = np.sqrt(rows.norms)
@@ -155,6 +169,31 @@ class SparseTable:
         return rounding * (self.queries.norms[block] + self.samples.norms.max())
 
     def exact(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """Return the entries of listed pairs, from differences where they are near."""
+        rows, place = np.unique(row, return_inverse=True)
+        n = self.samples.shape[0]
+        if row.size * CROWDED <= rows.size * n:
+            return self._by_gaps(row, column)
+        found = np.empty(row.size)
+        order, step = np.argsort(place, kind="stable"), max(1, TABLE_BYTES // (8 * n))
+        ends = np.searchsorted(place[order], np.arange(0, rows.size + step, step))
+        for start, (first, stop) in zip(
+            range(0, rows.size, step), pairwise(ends), strict=True
+        ):
+            asked = SparseTable(
+                self.name, self.queries[rows[start:][:step]], self.samples
+            )
+            part = order[first:stop]
+            table = asked.squared(slice(0, asked.queries.shape[0]))
+            found[part] = table[place[part] - start, column[part]]
+        if self.name == "manhattan":
+            return found
+        sizes = self.queries.norms[row] + self.samples.norms[column]
+        near = np.flatnonzero(found < NEAR * sizes)
+        found[near] = self._by_gaps(row[near], column[near])
+        return found
+
+    def _by_gaps(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
         """Return the entries of listed pairs, from differences."""
         found = np.empty(row.size)
         for start in range(0, row.size, PAIRS):
