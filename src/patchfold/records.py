@@ -31,8 +31,9 @@ class Neighborhoods:
     indices : int array (n, K) or (R,)
         A table with one row per sample where all have K neighbours; else the neighbours
         of sample 0, then of sample 1, ... A sample is never its own neighbour.
-    distances : float array (n, K) or (R,)
-        Distances to them, ascending; equal ones in order of index.
+    distances : float array (n, K) or (R,), or None
+        Distances to them, ascending; equal ones in order of index. None once they are
+        forgotten.
     pointer : int array (n + 1,) or None
         Sample i has the neighbours from pointer[i] to pointer[i + 1]; None of a table.
 
@@ -69,7 +70,8 @@ class Neighborhoods:
         if self.pointer is not None:
             return np.repeat(np.arange(self.n_samples), self.counts), self.indices
         xp = array_namespace(self.indices)
-        rows = xp.arange(self.indices.shape[0], device=self.indices.device)
+        kind = {"dtype": self.indices.dtype, "device": self.indices.device}
+        rows = xp.arange(self.indices.shape[0], **kind)
         return xp.repeat(rows, self.indices.shape[1]), xp.reshape(self.indices, (-1,))
 
     @property
@@ -85,13 +87,14 @@ class Neighborhoods:
 
     def rows(self, chosen: Array) -> Neighborhoods:
         """Return the neighbourhoods of some samples: a mask (n,), or positions."""
-        if self.pointer is None:
-            return Neighborhoods(self.indices[chosen], self.distances[chosen])
-        counts = self.counts[chosen]
-        pointer = pointer_of(counts)
-        start = self.pointer[:-1][chosen] - pointer[:-1]
-        inside = np.repeat(start, counts) + np.arange(pointer[-1])
-        return Neighborhoods(self.indices[inside], self.distances[inside], pointer)
+        inside, pointer = chosen, None
+        if self.pointer is not None:
+            counts = self.counts[chosen]
+            pointer = pointer_of(counts)
+            start = self.pointer[:-1][chosen] - pointer[:-1]
+            inside = np.repeat(start, counts) + np.arange(pointer[-1])
+        distances = None if self.distances is None else self.distances[inside]
+        return Neighborhoods(self.indices[inside], distances, pointer)
 
     def first(self, k: int) -> Neighborhoods:
         """Return the k nearest of each sample, or all where there are fewer."""
@@ -263,6 +266,12 @@ class EdgeList:
     def graph(self) -> Any:
         """The symmetric sparse matrix (n, n) of lengths, zeros stored."""
         return self.to_csr(self.length)
+
+    def as_graph(self) -> EdgeList:
+        """Return the same edges as `graph` alone, without the list of them."""
+        alone = EdgeList(Pairs(self.pairs.n_samples, None, None, None, None), None)
+        vars(alone)["graph"] = self.graph
+        return alone
 
     def to_csr(self, data: Array) -> Any:
         """Return the symmetric sparse matrix of some values (E,), one per edge.

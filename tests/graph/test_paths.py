@@ -166,11 +166,13 @@ def test_what_no_path_reaches_is_infinitely_far():
 
 
 def test_an_order_for_the_memory_changes_nothing(monkeypatch):
-    graph = GRAPHS["random"]
+    graph, before = GRAPHS["random"], GRAPHS["random"].copy()
     sources = np.array([200, 3, 17])
     plain = geodesics(graph, sources)
     monkeypatch.setattr(module, "MANY", 0)
     np.testing.assert_array_equal(geodesics(graph, sources), plain)
+    for part in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(graph, part), getattr(before, part))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])

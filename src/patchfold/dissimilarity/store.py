@@ -9,7 +9,7 @@ neighbours each time anew. Where a metric compares samples there are no patches.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ class PatchesOnDemand:
     fitter : PatchFitter or CentersOnly
         What fits them.
     near : Neighborhoods or None
-        Neighbours in the patch of every training sample.
+        Neighbours in the patch of every training sample, without distances.
     """
 
     dissimilarity: Any
@@ -199,6 +199,8 @@ def defer_patches(
         n_points, farthest = fitter.largest, near.distances[:, -1]
         if (farthest <= 0).any():
             warn_of_degenerate(farthest, n_points + int(fitter.includes_centers))
+    if near is not None:
+        near = replace(near, distances=None)
     return PatchesOnDemand(dissimilarity, fitter, near)
 
 

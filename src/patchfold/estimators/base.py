@@ -105,6 +105,7 @@ class PatchEmbedding(
     _joins_closed_groups: ClassVar[bool] = False
     _draws_pieces: ClassVar[bool] = False
     _reads_relation: ClassVar[bool] = False
+    _reads_edges: ClassVar[bool] = True
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed the samples of X.
@@ -146,6 +147,8 @@ class PatchEmbedding(
         begin_stage("coordinates", STAGES)
         if backend.device is not None:
             edges = backend.bring(edges)
+        if not self._reads_edges:
+            edges = edges.as_graph()
         embedding, solution = self._solve(edges, source.X)
         self.embedding_, self.graph_ = backend.give_back(embedding), edges.graph
         self.n_neighbors_ = source.n_neighbors

@@ -12,6 +12,7 @@ from ..graph.weights import (
     laplacian,
     resolve_width,
     scale_both_sides,
+    weigh,
 )
 from ..records import EdgeList, Links
 from ..solvers.nystrom import nystrom
@@ -280,9 +281,10 @@ class PatchEigenmaps(PatchEmbedding):
             )
         self.kernel_width_ = resolve_width(self.kernel_width, edges.length)
         weights, zero = edge_weights(edges, self.kernel_width_)
-        self.affinity_, strongest = edges.to_csr(weights), float(weights.max())
-        del weights  # where all pairs are edges, a good part of the memory
-        matrix, degrees = laplacian(self.affinity_, fill=True)
+        affinity, strongest = edges.to_csr(weights), float(weights.max())
+        del weights  # a good part of the memory, as the weights of all edges are
+        matrix, degrees = laplacian(affinity, fill=True)
+        del affinity
         walk = self.laplacian == "random_walk"
         xp = array_namespace(degrees)
         roots = xp.sqrt(degrees) if walk else xp.ones_like(degrees)
@@ -296,6 +298,8 @@ class PatchEigenmaps(PatchEmbedding):
             n_jobs=self.n_jobs,
             seed=self._seed(),
         )
+        del matrix
+        self.affinity_ = edges.to_csr(weigh(edges.length, self.kernel_width_, zero))
         if walk:
             vectors = walk_coordinates(
                 vectors, self.eigenvalues_, self.affinity_, degrees

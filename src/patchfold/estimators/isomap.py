@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backends.backend import Array, backend_for, require_memory
 from ..graph.paths import geodesics
-from ..graph.weights import edges_of
 from ..records import EdgeList, Links
 from ..solvers.mds import (
     MDSFit,
@@ -214,6 +213,8 @@ class PatchIsomap(PatchEmbedding):
         "n_landmarks": (Integer(2), "auto", None),
     }
 
+    _reads_edges: ClassVar[bool] = False
+
     _fitted_rules: ClassVar[dict[str, FittedRule]] = {
         **PatchEmbedding._fitted_rules,
         "landmarks_": OrNone(
@@ -279,10 +280,10 @@ class PatchIsomap(PatchEmbedding):
 
     def _solve(self, edges: EdgeList, X: Any) -> tuple[Array, PathLengths]:
         seed = self._seed()
-        chosen = self._choose_landmarks(edges.pairs.n_samples, seed)
-        self.landmarks_ = backend_for(edges.length).bring(chosen)
-        self._require_memory(edges)
         graph, n_jobs = edges.graph, self.n_jobs
+        chosen = self._choose_landmarks(graph.shape[0], seed)
+        self.landmarks_ = backend_for(graph).bring(chosen)
+        self._require_memory(graph)
         self.geodesics_ = geodesics(graph, self.landmarks_, n_jobs=n_jobs)
         between = self.geodesics_
         if self.landmarks_ is not None:
@@ -356,7 +357,7 @@ class PatchIsomap(PatchEmbedding):
         n = self.graph_.shape[0]
         if self.landmarks_ is None and n > ALL_PAIRS:
             raise FittedError("geodesics_ is missing")
-        self._require_memory(edges_of(self.graph_))
+        self._require_memory(self.graph_)
         self.geodesics_ = geodesics(self.graph_, self.landmarks_, n_jobs=self.n_jobs)
         check_finite("the length of a path in graph_", self.geodesics_)
 
@@ -377,8 +378,8 @@ class PatchIsomap(PatchEmbedding):
             )
         return np.sort(seed.permutation(n)[: int(count)])
 
-    def _require_memory(self, edges: EdgeList) -> None:
-        n = edges.pairs.n_samples
+    def _require_memory(self, graph: Any) -> None:
+        n = graph.shape[0]
         if self.landmarks_ is None:
             size, what = 1.5 * 8 * n * n, f"between all pairs of {n} samples"
             remedy = "Set n_landmarks='auto', or to a smaller number."
@@ -386,4 +387,4 @@ class PatchIsomap(PatchEmbedding):
             count = self.landmarks_.shape[0]
             size, what = 2 * 8 * n * count, f"from {count} landmarks to {n} samples"
             remedy = "Lower n_landmarks."
-        require_memory(size, f"the geodesics {what}", remedy, like=edges.length)
+        require_memory(size, f"the geodesics {what}", remedy, like=graph)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
@@ -66,8 +69,8 @@ def geodesics(
     if n <= MANY:
         _search(graph, sources, lengths, n_jobs)
         return lengths
-    order, place = cache_order(graph)
-    _search(reorder(graph, order, place), place[sources], lengths, n_jobs, place)
+    with in_cache_order(graph) as (_, place):
+        _search(graph, place[sources], lengths, n_jobs, place)
     return lengths
 
 
@@ -77,6 +80,30 @@ def cache_order(graph: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
     place = np.empty_like(order)
     place[order] = np.arange(order.size, dtype=order.dtype)
     return order, place
+
+
+@contextmanager
+def in_cache_order(matrix: sp.csr_array) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Put a matrix in an order in which neighbours are close, and back in the end.
+
+    It gives that order, and each sample's place in it.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> chain = sp.csr_array([[0.0, 1, 0], [1, 0, 2], [0, 2, 0]])
+    >>> with in_cache_order(chain) as (order, place):
+    ...     print(order.tolist(), chain.data.tolist())
+    [2, 1, 0] [2.0, 1.0, 2.0, 1.0]
+    >>> chain.data.tolist()
+    [1.0, 1.0, 2.0, 2.0]
+    """
+    order, place = cache_order(matrix)
+    reorder(matrix, order, place)
+    try:
+        yield order, place
+    finally:
+        reorder(matrix, place, order)
 
 
 def _search_groups(

@@ -127,13 +127,9 @@ def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[Array, float]:
         embedding depends on a factor common to all weights.
     """
     squared = edges.length**2
-    xp = array_namespace(squared)
     nearest = float(squared.min())
     zero = nearest if nearest / kernel_width > VANISHING else 0.0
-    exponents = zero - squared
-    exponents /= kernel_width
-    with np.errstate(under="ignore"):
-        weights = xp.exp(exponents)
+    weights = weigh(edges.length, kernel_width, zero)
     reach = nearest - kernel_width * math.log(WEAK_WEIGHT)
     if float(squared.max()) <= reach:  # the graph is one piece, or was made one
         return weights, zero
@@ -154,7 +150,17 @@ def edge_weights(edges: EdgeList, kernel_width: float) -> tuple[Array, float]:
             f"separate pieces: the embedding mostly tells these apart. {remedy}",
             VanishingWeightsWarning,
         )
-    return xp.clip(weights, float(np.finfo(float).tiny), None), zero
+    return weights, zero
+
+
+def weigh(lengths: Array, kernel_width: float, zero: float) -> Array:
+    """Return exp((z - d²)/t) of every length d, never zero."""
+    xp = array_namespace(lengths)
+    exponents = zero - lengths**2
+    exponents /= kernel_width
+    with np.errstate(under="ignore"):
+        weights = xp.exp(exponents)
+    return xp.clip(weights, float(np.finfo(float).tiny), None)
 
 
 def resolve_width(kernel_width: float | str, lengths: Array) -> float:

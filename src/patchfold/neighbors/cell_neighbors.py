@@ -50,7 +50,8 @@ def search_rows(
 
     `cells` holds the samples `X`; the other parameters are those of `search_all`.
     """
-    indices = np.zeros((queries.shape[0], n_neighbors), dtype=np.int64)
+    kind = np.int32 if X.shape[0] < 2**31 else np.int64  # of many, half the memory
+    indices = np.zeros((queries.shape[0], n_neighbors), dtype=kind)
     squared = np.full(indices.shape, np.inf)
     doubtful = np.ones(queries.shape[0], dtype=bool)
     cover = cells.new_cover if own is None else cells.cover

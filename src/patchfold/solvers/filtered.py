@@ -27,10 +27,9 @@ from ..backends.native.eigenvectors import (
     recur,
     sparse_times,
 )
-from ..backends.native.graph import reorder
 from ..backends.progress import tell_part
 from ..backends.threads import map_blocks
-from ..graph.paths import cache_order
+from ..graph.paths import in_cache_order
 from .pieces import LOOSE, count_pieces
 
 SPARE = 4
@@ -139,10 +138,11 @@ def filtered_eigenpairs(
         if n <= MANY:
             step = _Step(matrix, start[:, 0])
             return _iterate(step, n_components, null, tolerance, start)
-        order, place = cache_order(matrix)
-        near = reorder(matrix, order, place)
-        step = _Step(near, start[:, 0], n_jobs)
-        values, vectors = _iterate(step, n_components, null[order], tolerance, start)
+        with in_cache_order(matrix) as (order, place):
+            step = _Step(matrix, start[:, 0], n_jobs)
+            settings = n_components, null[order], tolerance
+            values, vectors = _iterate(step, *settings, start)
+            del step
         return values, vectors[place]
     finally:
         tell_part(PART, 1, 1)

@@ -163,6 +163,12 @@ def forces():
     return field.gather(GRID, points(), normal(80, 75).astype(np.float32), r, ALL), r
 
 
+def turned_matrix():
+    turned, order = matrix(), np.arange(N)[::-1]
+    graph.reorder(turned, order, order)
+    return parts_of(turned)
+
+
 def mirrored_sum():
     table = np.abs(normal(N, N)) * (integers(5, N, N) == 0)
     found = sp.csr_array(table)
@@ -232,9 +238,7 @@ CASES = {
         graph.mirror_edges(*edges(), np.arange(1.0, 1 + edges()[1].size))
     ),
     "add_mirrored": mirrored_sum,
-    "reorder_rows": lambda: parts_of(
-        graph.reorder(matrix(), np.arange(N)[::-1], np.arange(N)[::-1])
-    ),
+    "reorder_rows": turned_matrix,
     "shortest_paths": lambda: graph.shortest_paths(matrix(), np.array([3, 40])),
     "paths_of_groups": group_paths,
     "check_matrix": product,

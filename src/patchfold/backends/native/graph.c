@@ -11,11 +11,11 @@
 
 /* Fill a table (n, n) with who is whose neighbour, either way, above the diagonal; by
    tiles, as columns are read too. */
-static void fill_table(unsigned char *table, Py_ssize_t n, const int64_t *row,
-                       const int64_t *column, Py_ssize_t n_relations)
+static void fill_table(unsigned char *table, Py_ssize_t n, const int32_t *row,
+                       const int32_t *column, Py_ssize_t n_relations)
 {
     for (Py_ssize_t e = 0; e < n_relations; e++)
-        table[row[e] * n + column[e]] = 1;
+        table[(Py_ssize_t)row[e] * n + column[e]] = 1;
     for (Py_ssize_t first = 0; first < n; first += TILE)
         for (Py_ssize_t start = first; start < n; start += TILE) {
             Py_ssize_t last = first + TILE < n ? first + TILE : n;
@@ -52,7 +52,7 @@ static Outcome unite_most(Call *call)
    as what is written behind the last is not an edge. */
 const Loop unite_relations = {
     "unite_relations",
-    "row:l(e)<n column:l(e)<n source:I(f) target:I(f) n:#n",
+    "row:i(e)<n column:i(e)<n source:I(f) target:I(f) n:#n",
     unite_most,
 };
 
@@ -60,7 +60,7 @@ const Loop unite_relations = {
 #define FEW 32   /* numbers that are sorted one by one */
 
 typedef struct {
-    const int64_t *row, *column; /* rows ascend */
+    const int32_t *row, *column; /* rows ascend */
     Py_ssize_t n, n_relations;
     int64_t *next;   /* scratch (n + 1): where the next larger neighbour is put */
     int64_t *own;    /* scratch (n): where those end that the sample asked for itself */
@@ -73,7 +73,7 @@ static int list_larger(Call *call, const Relation *g)
 {
     memset(g->next, 0, sizeof(int64_t) * (size_t)(g->n + 1));
     for (Py_ssize_t e = 0; e < g->n_relations; e++) {
-        int64_t i = g->row[e], j = g->column[e];
+        int32_t i = g->row[e], j = g->column[e];
         g->next[(i < j ? i : j) + 1]++;
     }
     for (Py_ssize_t i = 0; i < g->n; i++)
@@ -82,8 +82,8 @@ static int list_larger(Call *call, const Relation *g)
         for (; e < g->n_relations && g->row[e] == i; e++) {
             if (e + AHEAD < g->n_relations)
                 __builtin_prefetch(g->larger + g->next[g->column[e + AHEAD]], 1);
-            int64_t j = g->column[e];
-            g->larger[g->next[i < j ? i : j]++] = (int32_t)(i < j ? j : i);
+            int32_t j = g->column[e];
+            g->larger[g->next[i < j ? i : j]++] = i < j ? j : (int32_t)i;
         }
         g->own[i] = g->next[i];
         if ((i & AT_ONCE) == 0 && is_interrupted(call))
@@ -157,7 +157,7 @@ static Outcome unite_few(Call *call)
 
 const Loop unite_neighbors = {
     "unite_neighbors",
-    "row:l(e)<n column:l(e)<n source:I(f) target:I(f) n:#n",
+    "row:i(e)<n column:i(e)<n source:I(f) target:I(f) n:#n",
     unite_few,
 };
 
@@ -315,7 +315,8 @@ const Loop add_mirrored = {
 
 /* ---- Other orders of the samples ---------------------------------------------------- */
 
-/* A sparse matrix with its rows in an order, and its columns where `place` says. */
+/* A sparse matrix with its rows in an order, and its columns where `place` says. Columns,
+   or data, are left out where there is no room for any. */
 static Outcome reorder(Call *call)
 {
     const int32_t *start = call->at[0], *j = call->at[1], *row = call->at[3];
@@ -323,17 +324,23 @@ static Outcome reorder(Call *call)
     const double *value = call->at[2];
     int32_t *starts = call->at[5], *columns = call->at[6];
     double *values = call->at[7];
+    int has_columns = SIZE('f') > 0, has_data = SIZE('g') > 0;
+    Py_ssize_t room = has_columns ? SIZE('f') : SIZE('g');
+    if (has_columns && has_data && SIZE('f') != SIZE('g'))
+        return refuse(call, BAD_VALUE, "to_data has not the size of to_column");
     Outcome outcome = check_rows(call, start, j, 0, SIZE('n'), SIZE('e'), SIZE('c'));
     if (outcome != DONE)
         return outcome;
     starts[0] = 0;
     for (Py_ssize_t i = 0; i < SIZE('r'); i++) {
-        int32_t at = starts[i], e = start[row[i]], end = start[row[i] + 1];
-        if (end - e > SIZE('f') - at || SIZE('f') > INT32_MAX)
+        int32_t at = starts[i], first = start[row[i]], count = start[row[i] + 1] - first;
+        if (count > room - at || room > INT32_MAX)
             return refuse(call, BAD_VALUE, "rows of the order have more entries than fit");
-        for (; e < end; e++, at++)
-            columns[at] = to[j[e]], values[at] = value[e];
-        starts[i + 1] = at;
+        for (int32_t e = 0; has_columns && e < count; e++)
+            columns[at + e] = to[j[first + e]];
+        for (int32_t e = 0; has_data && e < count; e++)
+            values[at + e] = value[first + e];
+        starts[i + 1] = at + count;
     }
     return DONE;
 }
@@ -341,6 +348,6 @@ static Outcome reorder(Call *call)
 const Loop reorder_rows = {
     "reorder_rows",
     "pointer:i(n+1) column:i(e) data:d(e) order:i(r)<n place:i(c)<c to_pointer:I(r+1) "
-    "to_column:I(f) to_data:D(f)",
+    "to_column:I(f) to_data:D(g)",
     reorder,
 };

@@ -65,7 +65,7 @@ def unite_relations(
     if loops() is None or n >= 2**31 or n // SPARSE > row.size:
         return _unite_in_arrays(n, row, column, is_dense)
     source, target = np.empty((2, row.size + 1), np.int32)
-    relation = as_kind(row, np.int64), as_kind(column, np.int64)
+    relation = as_kind(row, np.int32), as_kind(column, np.int32)
     unite = loops().unite_relations if is_dense else loops().unite_neighbors
     count = unite(*relation, source, target, n)
     return source[:count], target[:count]
@@ -122,20 +122,25 @@ def add_mirrored(matrix: sp.csr_array, *, mean: bool = False) -> sp.csr_array:
     return sp.csr_array((values, column, pointer), shape=matrix.shape)
 
 
-def reorder(matrix: sp.csr_array, order: np.ndarray, place: np.ndarray) -> sp.csr_array:
-    """Return a matrix with its rows in an order, and column j at `place[j]`.
+def reorder(matrix: sp.csr_array, order: np.ndarray, place: np.ndarray) -> None:
+    """Put the rows of a matrix in an order, and column j at `place[j]`, in place.
 
-    Entries of a row stay in the order they had: to sort them would take longer.
+    Entries of a row stay in the order they had: to sort them would take longer. Numbers
+    come first and columns then: both in two orders would be most of a fit's memory.
     """
     if not _is_narrow(matrix):
         rows = matrix[order]
-        parts = rows.data, place[rows.indices], rows.indptr
-        return sp.csr_array(parts, shape=matrix.shape)
-    pointer, column = np.empty(order.size + 1, np.int32), np.empty(matrix.nnz, np.int32)
-    data = np.empty(matrix.nnz)
-    places = as_kind(order, np.int32), as_kind(place, np.int32)
-    loops().reorder_rows(*parts_of(matrix), *places, pointer, column, data)
-    return sp.csr_array((data, column, pointer), shape=matrix.shape)
+        matrix.data, matrix.indices = rows.data, place[rows.indices]
+        matrix.indptr = rows.indptr
+        return
+    pointer, count = np.empty(order.size + 1, np.int32), matrix.nnz
+    places = as_kind(order, np.int32), as_kind(place, np.int32), pointer
+    column, data = np.empty(0, np.int32), np.empty(count)
+    loops().reorder_rows(*parts_of(matrix), *places, column, data)
+    matrix.data = data
+    column, data = np.empty(count, np.int32), np.empty(0)
+    loops().reorder_rows(*parts_of(matrix), *places, column, data)
+    matrix.indices, matrix.indptr = column, pointer
 
 
 def _is_narrow(matrix: sp.csr_array) -> bool:
