@@ -212,6 +212,23 @@ class TestHeaders:
         assert ",".join(found.columns) == text.splitlines()[0]
         assert len(found) == 3
 
+    def test_a_title_may_have_separators_behind_it(self, tmp_path):
+        text = "Sales;;\nas of May;;\nregion;sum;n\nNorth;1,5;3\nSouth;2,5;4\n"
+        source = read_source(write(tmp_path, text))
+        assert list(source.frame.columns) == ["region", "sum", "n"]
+        assert [remark.split(": ")[-1] for remark in source.remarks] == [
+            "'Sales;;'.",
+            "'as of May;;'.",
+        ]
+
+    @pytest.mark.parametrize(
+        "text",
+        ["who;;\nAnn;red;x\nBob;blue;y\n", "who;;\nAnn;5;7\nBob;6;8\n"],
+        ids=["words alone", "numbers"],
+    )
+    def test_a_header_that_lacks_names_is_no_title(self, tmp_path, text):
+        assert read_table(write(tmp_path, text)).columns[0] == "who"
+
     def test_lines_above_may_have_cells(self, tmp_path):
         text = "Logger XB\nSerial;4711\n\nDate;T1;T2;T3\n" + "1.2.2023;20,5;3;4\n" * 4
         source = read_source(write(tmp_path, text))
@@ -344,6 +361,7 @@ class TestNothingIsGuessedInSilence:
             ("latin1.csv", "not in UTF-8, and was read as Windows-1252"),
             ("no-header.csv", "there is no header"),
             ("title.csv", "a line above the header was skipped: 'Sales of 2020'"),
+            ("latin9.csv", "not in UTF-8, and was read as ISO-8859-15"),
             ("no-header-whole.csv", "there is no header: the first row has numbers"),
             ("no-header-words.csv", "cells that are found again below"),
             ("utf16-without-mark.csv", "it was read as utf-16-le"),

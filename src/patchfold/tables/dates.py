@@ -39,10 +39,14 @@ _NAMED = (
     ),
     *("%d %b %Y %H:%M", "%a %b %d %H:%M:%S %Y", "%b %d, %Y %H:%M"),
     *("%b %d, %Y %I:%M %p", "%d %b %Y %I:%M %p", "%d-%b-%Y %H:%M:%S"),
+    *("%d%b%Y", "%d%b%Y:%H:%M:%S", "%d%b%Y %H:%M:%S"),
 )
 """Orders of a name and numbers; months have been cut to three letters before."""
 
-_MONTH = re.compile(rf"\b({'|'.join(MONTHS)})\b\.?", re.IGNORECASE)
+_LETTER = r"[^\W\d_]"
+_MONTH = re.compile(
+    rf"(?<!{_LETTER})({'|'.join(MONTHS)})(?!{_LETTER})\.?", re.IGNORECASE
+)
 _NTH = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b", re.IGNORECASE)
 _ISO = re.compile(r"\d{4}-\d\d|\d{8}T\d{4}")
 _YEAR = r"(?:1[89]|2[01])\d\d"

@@ -22,8 +22,11 @@ ABSENT = (
     *("null", "None", "\\N", "#N/A", "#N/A N/A", "#NA", "#DIV/0!", "#REF!", "#VALUE!"),
     *("#NUM!", "#NAME?", "#NULL!", "(null)", "(NULL)", "<null>", "<NULL>", "[NULL]"),
     *("Null", "NaT", "<NA>"),
+    *("#NV", "#BEZUG!", "#WERT!", "#ZAHL!", "#NOM?", "#VALEUR!", "#NOMBRE!"),
+    *("#N/D", "#¡VALOR!", "#¡DIV/0!", "#¡REF!", "#¡NUM!", "#¿NOMBRE?", "#VALOR!"),
 )
-"""Words for a missing cell in columns of every kind."""
+"""Words for a missing cell in columns of every kind. Those that begin with # are errors
+of Excel in six languages."""
 
 MAX_LEVELS = 10_000
 """Different texts of a column that is held as a dictionary."""

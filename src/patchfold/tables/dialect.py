@@ -1,4 +1,4 @@
-"""Bytes of a text file -> its encoding, separator, quotes, header and decimal mark.
+"""A text file in UTF-8 -> its separator, quotes, header and decimal mark.
 
 The readers that were tried (docs/reading.md) find a separator at best; what they do
 not find out, this module does, from the first lines alone.
@@ -82,68 +82,6 @@ class Dialect:
     notes: list[str]
 
 
-def to_utf8(raw: bytes, encoding: str | None = None) -> tuple[bytes, list[str]]:
-    """Return a text as UTF-8 without lone carriage returns, and what was guessed.
-
-    Without an encoding, marks at the start are trusted, then UTF-8 is tried, then
-    Windows-1252, which most other files of Western Europe and America are in.
-    """
-    notes: list[str] = []
-    if encoding is None:
-        encoding, notes = _wide_encoding(raw)
-    if encoding is not None:
-        try:
-            raw = raw.decode(encoding).encode("utf-8")
-        except LookupError:
-            raise ValueError(f"encoding {encoding!r} is not known") from None
-        except UnicodeError as error:
-            raise ValueError(f"it is no text in {encoding} ({error})") from None
-    raw = raw.removeprefix(b"\xef\xbb\xbf")
-    if b"\0" in raw:
-        raise ValueError(
-            "it holds NUL bytes, so it is no text in UTF-8: name its encoding "
-            "(--encoding)"
-        )
-    if not raw.isascii():
-        try:
-            raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raw = _western(raw, error)
-            notes.append(
-                "it is not in UTF-8, and was read as Windows-1252; --encoding names "
-                "another one"
-            )
-    if b"\r" in raw and raw.count(b"\r") != raw.count(b"\r\n"):
-        raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return raw, notes
-
-
-def _wide_encoding(raw: bytes) -> tuple[str | None, list[str]]:
-    """Return UTF-32 or UTF-16, where marks at the start or zeros say so."""
-    if raw[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
-        return "utf-32", []
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "utf-16", []
-    start = raw[:SAMPLE_BYTES]
-    zeros = [start[place::2].count(0) for place in (0, 1)]
-    for place, name in ((1, "utf-16-le"), (0, "utf-16-be")):
-        # Half of the bytes of Western text, and none of the others.
-        if zeros[place] > 0.4 * len(start) and not zeros[1 - place]:
-            return name, [f"it was read as {name}; --encoding names another one"]
-    return None, []
-
-
-def _western(raw: bytes, error: UnicodeDecodeError) -> bytes:
-    try:
-        return raw.decode("cp1252").encode("utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(
-            f"byte {error.start:,} is {raw[error.start]:#04x}, so it is no text in "
-            "UTF-8: name its encoding (--encoding), such as shift_jis, gb18030 or "
-            "windows-1251"
-        ) from None
-
-
 def find_dialect(
     raw: bytes, sep: str | None = None, decimal: str | None = None, tabs: bool = False
 ) -> Dialect:
@@ -222,6 +160,9 @@ def find_dialect(
 
 def _lines_above(rows: list[list[str]], usual: int) -> int:
     """Count the lines of a title: of one cell, or of few above a header of words."""
+    padded = _padded_titles(rows)
+    if padded:
+        return padded
     ones = next((n for n, row in enumerate(rows) if len(row) > 1), len(rows) - 1)
     full = next((n for n, row in enumerate(rows) if len(row) == usual), 0)
     if full <= ones or any(len(row) > usual - 2 for row in rows[:full]):
@@ -229,6 +170,18 @@ def _lines_above(rows: list[list[str]], usual: int) -> int:
     header, *below = rows[full : full + 2]
     named = not any(map(_is_number, header))
     return full if named and below and any(map(begins_as_number, below[0])) else ones
+
+
+def _padded_titles(rows: list[list[str]]) -> int:
+    """Count titles that fill the first cell alone, as Excel writes them.
+
+    A full row of words follows, and numbers below it.
+    """
+    titles = (len(row) > 2 and not any(map(str.strip, row[1:])) for row in rows)
+    first = next((n for n, is_title in enumerate(titles) if not is_title), 0)
+    named = all(cell.strip() and not begins_as_number(cell) for cell in rows[first])
+    below = itertools.chain.from_iterable(rows[first + 1 :])
+    return first if named and any(map(begins_as_number, below)) else 0
 
 
 def begins_as_number(cell: str) -> bool:

@@ -117,7 +117,7 @@ def _learn(
 ) -> Style | None:
     """Find out what the marks are; None where numbers contradict each other."""
     units = {m["before"] or m["behind"] or "" for m in found} - {""}
-    roles = [_role(match["digits"]) for match in found]
+    roles = [_role(match["digits"], match["power"]) for match in found]
     shown = {mark for mark, _, _ in roles} - {""}
     groups = {mark for _, marks, _ in roles for mark in marks}
     doubtful = {mark for _, _, mark in roles} - {""}
@@ -135,8 +135,11 @@ def _learn(
     return Style(mark, pattern, units.pop() if units else "", sure)
 
 
-def _role(digits: str) -> tuple[str, list[str], str]:
-    """Return the decimal mark of a number, its thousands marks, and a doubtful one."""
+def _role(digits: str, power: str | None) -> tuple[str, list[str], str]:
+    """Return the decimal mark of a number, its thousands marks, and a doubtful one.
+
+    A number with a power of ten has no thousands marks: 1,234E+05.
+    """
     groups = re.findall(rf"['’_]|{_SPACES}", digits)
     marks = [mark for mark in ",." if mark in digits]
     if len(marks) == 2:
@@ -146,7 +149,7 @@ def _role(digits: str) -> tuple[str, list[str], str]:
         return "", groups, ""
     if digits.count(marks[0]) > 1:
         return "", [*groups, *marks], ""
-    if re.fullmatch(rf"[1-9]\d{{0,2}}[{marks[0]}]\d{{3}}", digits):
+    if not power and re.fullmatch(rf"[1-9]\d{{0,2}}[{marks[0]}]\d{{3}}", digits):
         return "", groups, marks[0]
     return marks[0], groups, ""
 

@@ -22,8 +22,9 @@ from ..datasets import DatasetUnavailableError, load
 from .arff import parse_arff
 from .arrow import text_columns, to_frame
 from .delimited import parse_csv, single_blanks
-from .dialect import MAX_NAME, UNNAMED, find_dialect, to_utf8
+from .dialect import MAX_NAME, UNNAMED, find_dialect
 from .doubts import Doubt
+from .encodings import to_utf8
 from .endings import find_ending, refuse_ending, refuse_no_text, refuse_packed
 from .excel import read_excel
 from .interpretation import Customs
