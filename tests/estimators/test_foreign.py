@@ -28,6 +28,16 @@ def test_a_name_of_theirs_says_what_to_do(owner, name):
     assert str(caught.value) == f"{owner} has no parameter {name!r}: {advice}"
 
 
+def test_all_names_of_theirs_are_in_one_message():
+    known = FOREIGN["CauchyMap"]
+    with pytest.raises(TypeError) as caught:
+        pf.CauchyMap(min_dist=0.1, n_jobs=1, random_state=0)
+    assert str(caught.value) == (
+        f"CauchyMap has no parameter 'min_dist': {known['min_dist']} "
+        f"It has no parameter 'random_state': {known['random_state']}"
+    )
+
+
 @pytest.mark.parametrize("owner", THEIRS)
 def test_every_parameter_of_scikit_learn_is_ours_or_explained(owner):
     ours = getattr(pf, owner)().get_params().keys()

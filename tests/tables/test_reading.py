@@ -27,6 +27,7 @@ from patchfold.tables.dates import as_days
 from patchfold.tables.description import describe
 from patchfold.tables.embedding import embed_table
 from patchfold.tables.encoding import describe_columns, summarize_columns
+from patchfold.tables.frames import as_frame
 from patchfold.tables.interpretation import Customs, interpret
 from patchfold.tables.judging import judge_columns
 from patchfold.tables.reading import ReadOptions
@@ -653,6 +654,14 @@ class TestDecisions:
         }[kind]()
         table = pf.tables.describe(made)
         assert table["kind"].to_dict() == {"0": "number", "1": "date"}
+
+    def test_an_enum_of_polars_is_no_declaration_of_an_order(self):
+        """TableEncoder takes it for a category, too."""
+        pl = pytest.importorskip("polars")
+        hues = pl.Series(["red", "blue"] * 4, dtype=pl.Enum(["red", "blue"]))
+        frame = as_frame(pl.DataFrame({"hue": hues, "size": range(8)}))
+        assert not frame["hue"].cat.ordered
+        assert frame["hue"].tolist() == ["red", "blue"] * 4
 
     @pytest.mark.parametrize(
         ("frame", "options", "words"),

@@ -109,9 +109,11 @@ def names_others(init: F) -> F:
 
     @wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
-        for name in kwargs:
-            if name in advice:
-                raise TypeError(f"{owner} has no parameter {name!r}: {advice[name]}")
+        wrong = [
+            f"parameter {name!r}: {advice[name]}" for name in kwargs if name in advice
+        ]
+        if wrong:
+            raise TypeError(f"{owner} has no {' It has no '.join(wrong)}")
         init(self, *args, **kwargs)
 
     return checked  # type: ignore[return-value]

@@ -33,7 +33,7 @@ def as_frame(data: Any) -> pd.DataFrame:
 
     kind = table_kind(data)
     if kind == "polars":
-        data = to_frame(data.to_arrow())
+        data = _from_polars(data)
     elif kind == "arrow":
         import pyarrow as pa
 
@@ -55,3 +55,14 @@ def as_frame(data: Any) -> pd.DataFrame:
         )
     days = [name for name, kind in frame.dtypes.items() if kind.type is date]
     return frame.astype(dict.fromkeys(days, "datetime64[us]")) if days else frame
+
+
+def _from_polars(table: Any) -> pd.DataFrame:
+    """Return a table of Polars, whose Enum says nothing of an order: all have one."""
+    import polars as pl
+
+    frame = to_frame(table.to_arrow())
+    for name, kind in table.schema.items():
+        if kind == pl.Enum:
+            frame[name] = frame[name].cat.as_unordered()
+    return frame
