@@ -337,6 +337,27 @@ class TestColumns:
             == f"x: {code:g} counted as missing, as in every feature that is not kept"
         )
 
+    @pytest.mark.parametrize(
+        ("cells", "codes"),
+        [
+            ([1, 2, 3, 98, 99], ["99", "98"]),
+            ([20, 30, 79, 997, 998, 999], ["999", "998", "997"]),
+            ([5, 6, 7, -99, -98], ["-99", "-98"]),
+            ([1, 2, 3, 8, 9], None),
+            ([1, 2, 3, *range(92, 100)], None),
+            (range(1, 100), None),
+        ],
+    )
+    def test_codes_beside_one_of_nines_are_doubted_with_it(self, cells, codes):
+        table = pd.DataFrame({"x": [*cells] * 4})
+        table["size"] = np.arange(len(table)) % 3.0
+        if codes is None:
+            assert choose_columns(table).numbers == ("x", "size")
+            return
+        with pytest.raises(UndecidedColumnsError) as e:
+            choose_columns(table)
+        assert e.value.decisions == {"missing": codes, "impute": "median"}
+
     def test_codes_in_the_target_are_named(self, tmp_path):
         table = pd.DataFrame({"y": [0, 1, 2, -999] * 10, "x": np.arange(40) ** 0.5})
         found = "-999 in 10 of 40 rows, alone below 0: leave these rows out"

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 LEAST_CODE = 99
 """Numbers of nines from here on may be codes: 99, -999, 999.9. A 9 may be anything."""
 
+BESIDE = 3
+"""Codes that may stand beside one of nines: 96, 97 and 98 beside 99, of surveys."""
+
 APART = 2.0
 """A code stands apart if it is this many times as far from all else as that is wide."""
 
@@ -75,22 +78,40 @@ def _alone(values: np.ndarray) -> list[float]:
     """Return the numbers below 0 if all of them look like codes, and others are not."""
     below = np.unique(values[values < 0])
     some = len(below) > 0 and values.max() >= 0
-    return below.tolist() if some and all(map(is_code, below)) else []
+    codes = [code for start in filter(is_code, below) for code in _run(below, start)]
+    return below.tolist() if some and np.isin(below, codes).all() else []
+
+
+def _run(values: np.ndarray, code: float) -> list[float]:
+    """Return a code of nines, and the numbers right beside it, towards 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> _run(np.array([1.0, 2.0, 97.0, 98.0, 99.0]), 99.0)
+    [99.0, 98.0, 97.0]
+    """
+    run, step = [code], -np.sign(code)
+    while len(run) <= BESIDE and run[-1] + step in values:
+        run.append(float(run[-1] + step))
+    return run
 
 
 def _stand_apart(values: np.ndarray, may_be: Callable[[float], bool]) -> list[float]:
-    """Return the least and greatest value, if it may be a code and stands apart."""
+    """Return the least and greatest values, if they may be codes and stand apart."""
     ends = np.unique([values.min(), values.max()]).tolist()
-    codes = list(filter(may_be, ends))
-    rest = values[~np.isin(values, codes)]
-    if not codes or not len(rest):
+    has_runs = may_be is is_code
+    runs = [_run(values, c) if has_runs else [c] for c in filter(may_be, ends)]
+    rest = values[~np.isin(values, [code for run in runs for code in run])]
+    if not runs or not len(rest):
         return []
     least, greatest = rest.min(), rest.max()
     return [
         code
-        for code in codes
-        if max(least - code, code - greatest) > APART * (greatest - least) > 0
-        and (values == code).sum() > 1
+        for run in runs
+        for code in run
+        if max(least - max(run), min(run) - greatest) > APART * (greatest - least) > 0
+        and np.isin(values, run).sum() > 1
     ]
 
 
