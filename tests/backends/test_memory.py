@@ -6,7 +6,9 @@ import pytest
 import patchfold as pf
 from patchfold.backends.backend import physical_memory
 from patchfold.dissimilarity import store
+from patchfold.estimators.links import PatchSettings, patch_parameters, require_room
 from patchfold.exceptions import MemoryBudgetError
+from patchfold.neighbors.choice import resolve_n_neighbors
 
 
 @pytest.fixture
@@ -33,6 +35,21 @@ def test_geodesics_too_many_are_refused():
         pf.PatchIsomap(n_neighbors=5, dissimilarity="euclidean").fit(X)
 
 
+@pytest.mark.parametrize(
+    ("model", "n", "enough"),
+    [(pf.klap(), 20_000, 20), (pf.elap(), 10_000_000, 22)],
+)
+def test_large_fits_are_refused_only_without_room(set_memory, model, n, enough):
+    samples = np.broadcast_to(0.0, (n, 20))
+    settings = PatchSettings(*patch_parameters(model))
+    wanted = settings, resolve_n_neighbors(model.n_neighbors, n), None
+    set_memory(enough * 2**30)
+    require_room(samples, *wanted, held=False)
+    set_memory(8 * 2**30)
+    with pytest.raises(MemoryBudgetError, match="Lower n_neighbors"):
+        require_room(samples, *wanted, held=False)
+
+
 def test_what_fits_is_not_refused():
     assert physical_memory() > 2**28
     pf.PatchIsomap(n_neighbors=20).fit(X)
@@ -44,7 +61,7 @@ def test_patches_without_room_are_made_on_demand(options, set_memory, monkeypatc
     settings = {"n_neighbors": 8, "dissimilarity": dissimilarity, **options}
     y, new = np.arange(300) % 3, X[:20] + 0.01
     held = pf.PatchEigenmaps(**settings).fit(X, y)
-    set_memory(300 * (150 * 8 + 100))
+    set_memory(300 * 1200)
     monkeypatch.setattr(store, "ON_DEMAND", 2**13)
     model = pf.PatchEigenmaps(**settings).fit(X, y)
     assert isinstance(model._fitted.links.store, store.PatchesOnDemand)

@@ -83,6 +83,10 @@ NotImplemented, the stage is done in NumPy."""
 BYTES_PER_EDGE = 150
 """What one neighbour of one sample costs at the peak: indices, sorting, weights."""
 
+BYTES_IN_TABLE, BYTES_PER_SAMPLE = 55, 600
+"""The same in memory where all samples have equally many, and what a sample costs
+beside them and its features."""
+
 BLAS_ROOM = 2**26
 """What must be free at least: BLAS ends the process, without an error that could be
 caught, where it finds no room for its own buffers."""

@@ -13,7 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.backend import (
+    BYTES_IN_TABLE,
     BYTES_PER_EDGE,
+    BYTES_PER_SAMPLE,
     Array,
     Backend,
     backend_for,
@@ -223,6 +225,8 @@ def require_room(
         size = largest = 1 if sp.issparse(X) else max(1, expected_count(X, radius))
     points = largest + 1  # all patches take the room of the largest
     each: float = BYTES_PER_EDGE * size
+    if n_neighbors is not None and backend_for(X).device is None:
+        each = BYTES_IN_TABLE * size + BYTES_PER_SAMPLE + 12 * m
     if held and row.needs_gaussians and is_wide(n, m) and settings.may_span:
         stored = X.nnz / n if sp.issparse(X) else m
         each += 8 * (2 * points * n + 3 * stored)  # as many coordinates as samples
