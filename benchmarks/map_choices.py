@@ -59,12 +59,11 @@ def middle(share: float) -> Changes:
 
 def early(share: float) -> Changes:
     """Weaken near pairs in early steps, so that mid-near ones count for more."""
+    plain = descent.Recipe.near_share
 
     def near_share(recipe: Any, t: int) -> float:
         late = recipe._late(t)
-        return (
-            share ** (1 - late) * (descent.NEAR * (1 + recipe.separation / 2)) ** late
-        )
+        return share ** (1 - late) * plain(recipe, descent.SETTLED) ** late
 
     return [patch.object(descent.Recipe, "near_share", near_share)]
 

@@ -64,7 +64,7 @@ def objective(Y, P, M, separation=0.0):
     """Return L with the shares of late steps."""
     alpha = 1 / (1 + separation)
     squared = ((Y[:, None] - Y) ** 2).sum(axis=2)
-    W = 0.8 * (1 + separation / 2) * P + 0.2 * M
+    W = 0.8 * (1 + 0.65 * separation) * P + 0.2 * M
     _, Z = repulsion(Y, alpha)
     return alpha * (W * np.log1p(squared / alpha)).sum() + np.log(Z)
 
@@ -75,7 +75,7 @@ def descend(Y, P, M, separation=0.0, steps=1000, tol=0.02):
     V, G, before = np.zeros_like(Y), np.ones_like(Y), np.inf
     for t in range(steps):
         tau = min(1, max(0, t - 100) / 50)
-        a = 0.8 * 4 ** (1 - tau) * (1 + separation / 2) ** tau
+        a = 0.8 * 4 ** (1 - tau) * (1 + 0.65 * separation) ** tau
         b = 0.2 * 4 ** (1 - tau)
         gaps = Y[:, None] - Y
         q = (a * P + b * M) / (1 + (gaps**2).sum(axis=2) / alpha)

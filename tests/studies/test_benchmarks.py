@@ -27,6 +27,7 @@ SCRIPTS = {
     "map_targets.py": r"\| \+0\.008 \| [+-]0\.\d+ on \d+ sets: ",
     "memory_at_scale.py": r"\| map \| 2,000 \| \d+ \| \d+ \| 0\.\d+ \| 0\.\d",
     "map_choices.py": r"\| default \| 1 \| 0\.9\d\d \|",
+    "map_mnist.py": r"\| separation 1 \| \d+\.\d \| \d+\.\d \| 0\.9",
     "neighbor_choice.py": r"1 cases of 1 sets(.|\n)*\| trustworthiness \| [+-]",
     "options.py": r"2 sets, 1 splits: iris, wine",
     "posterior_ablation.py": r"3 cases of 1 sets(.|\n)*\| default \| 0\.",

@@ -21,6 +21,9 @@ from .start import SIZE
 NEAR, MIDDLE = 0.8, 0.2
 """Shares a and b of near and of mid-near pairs."""
 
+SEPARATING = 0.65
+"""Part by which a is larger at a separation of 1."""
+
 EARLY = 4.0
 """Factor of the attraction in early steps."""
 
@@ -71,7 +74,7 @@ class Recipe:
 
     def near_share(self, t: int) -> float:
         """Return the share of near pairs at step t; that of mid-near ones is fixed."""
-        return NEAR * (1 + self.separation / 2) ** self._late(t)
+        return NEAR * (1 + SEPARATING * self.separation) ** self._late(t)
 
     @staticmethod
     def _late(t: int) -> float:
