@@ -17,7 +17,6 @@ installs.
 from __future__ import annotations
 
 import copy
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..exceptions import MemoryBudgetError
+from .memory import physical_memory
 from .tensors import devices
 from .tensors.transfer import first_tensor, is_tensor, send
 
@@ -343,21 +343,6 @@ def _memory_in_words(torch: Any) -> str:
         return ""
     free, total = torch.cuda.mem_get_info()
     return f", {total / 2**30:.1f} GiB of which {free / 2**30:.1f} are free"
-
-
-def physical_memory() -> int:
-    """Return the machine's memory in bytes; a great deal where it does not say.
-
-    A process whose address space is limited (`ulimit -v`) has no more than that.
-    """
-    try:
-        import resource
-
-        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    except (AttributeError, ImportError, ValueError, OSError):
-        return 2**62
-    return machine if limit == resource.RLIM_INFINITY else min(machine, limit)
 
 
 def require_memory(n_bytes: float, what: str, remedy: str, *, like: Any = None) -> None:
