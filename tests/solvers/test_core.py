@@ -9,8 +9,8 @@ from scipy.linalg import subspace_angles
 import patchfold as pf
 from patchfold.exceptions import VanishingWeightsWarning
 from patchfold.graph.weights import laplacian
-from patchfold.solvers import core, spectral
-from patchfold.solvers.core import CoreSolver, find_core
+from patchfold.solvers import core, inverse, spectral
+from patchfold.solvers.core import CoreSolver, find_cores
 from patchfold.solvers.inverse import core_eigenpairs, inverse_eigenpairs
 
 
@@ -27,25 +27,47 @@ def graph_with_tails(n=1600, n_loose=200, seed=0):
     return (graph + graph.T).tocsr()
 
 
-def matrix_with_tails(**settings):
-    matrix, degrees = laplacian(graph_with_tails(**settings))
+def graph_of_clusters(count, between):
+    """Return weights of such graphs, of which each is tied to the next."""
+    parts = [graph_with_tails(n=500, n_loose=20, seed=i) for i in range(count)]
+    graph = sp.block_diag(parts, format="lil")
+    for i in range(0, 500 * (count - 1), 500):
+        graph[i, i + 500] = graph[i + 500, i] = between
+    return graph.tocsr()
+
+
+def matrix_of(graph):
+    matrix, degrees = laplacian(graph)
     null = np.ones_like(degrees) / np.sqrt(degrees.size)
     return matrix / (2 * degrees.max()), null
 
 
+GRAPHS = {
+    "one core": graph_with_tails(),
+    "cores apart": graph_of_clusters(4, 1e-40),
+    "cores tied": graph_of_clusters(4, 1e-7),
+}
+
+
 def test_the_core_is_what_hangs_together_well():
-    matrix, _ = matrix_with_tails()
-    found = find_core(matrix)
-    assert not found[-200:].any()
-    assert found[:-200].mean() > 0.99
+    found = find_cores(matrix_of(graph_with_tails())[0])
+    assert (found[-200:] == -1).all()
+    assert (found[:-200] == 0).mean() > 0.99
 
 
+def test_each_cluster_has_a_core():
+    found = find_cores(matrix_of(graph_of_clusters(4, 1e-7))[0]).reshape(4, 500)
+    assert (found[:, -20:] == -1).all()
+    assert (found[:, :-20] == np.arange(4)[:, None]).mean() > 0.99
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("shift", [1e-3, 1e-6])
-def test_solves_as_factors_do(shift):
-    matrix, null = matrix_with_tails()
+def test_solves_as_factors_do(shift, graph):
+    matrix, null = matrix_of(GRAPHS[graph])
     shifted = (matrix + shift * sp.eye_array(null.size)).tocsr()
     right = np.random.default_rng(1).normal(size=(null.size, 3))
-    solve = CoreSolver(shifted, null, shift)
+    solve = CoreSolver(shifted, null, shift, find_cores(shifted))
     rough = solve(right)
     found = solve(right, rough)
     right -= np.outer(null, null @ right)
@@ -55,8 +77,9 @@ def test_solves_as_factors_do(shift):
     assert_allclose(null @ found, 0, atol=1e-9)
 
 
-def test_eigenpairs_are_those_of_the_factors():
-    matrix, null = matrix_with_tails()
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_eigenpairs_are_those_of_the_factors(graph):
+    matrix, null = matrix_of(GRAPHS[graph])
     seeds = np.random.RandomState(0), np.random.RandomState(0)
     values, vectors = core_eigenpairs(matrix, 2, null, 1.0, seed=seeds[0])
     others, exact = inverse_eigenpairs(matrix, 2, null, 1.0, seed=seeds[1])
@@ -67,15 +90,20 @@ def test_eigenpairs_are_those_of_the_factors():
     assert seeds[0].uniform() == np.random.RandomState(0).uniform()
 
 
-def test_several_clusters_have_no_core():
-    clusters = sp.block_diag([graph_with_tails(seed=i) for i in range(3)]).tocsr()
-    with pytest.raises(RuntimeError, match="has no core"):
-        find_core(clusters)
+def test_of_many_samples_several_cores_are_left_to_pieces(monkeypatch):
+    monkeypatch.setattr(inverse, "MANY", 1500)
+    start = np.random.RandomState(0)
+    for graph in ("cores apart", "cores tied"):
+        matrix, null = matrix_of(GRAPHS[graph])
+        with pytest.raises(RuntimeError, match="constant on each core"):
+            core_eigenpairs(matrix, 2, null, 1.0, seed=start)
+    matrix, null = matrix_of(GRAPHS["one core"])
+    core_eigenpairs(matrix, 2, null, 1.0, seed=start)
 
 
 def test_a_graph_of_few_samples_has_no_core():
     with pytest.raises(RuntimeError, match="has no core"):
-        find_core(graph_with_tails(n=1000))
+        find_cores(graph_with_tails(n=1000))
 
 
 def test_heavy_tails_need_no_factors_of_all_samples(monkeypatch):

@@ -1,11 +1,12 @@
-"""Semi-definite matrix -> a function that solves with it, by way of its core.
+"""Semi-definite matrix -> a function that solves with it, by way of its cores.
 
 Of data with heavy tails most samples, the core, hang together well; the others, alone
-or in small groups, hang on by weights that vanish. Factors fill up on the core, and an
-iteration with the matrix has to find an eigenvalue near zero for each group. So each
-part is solved as it can be: the loose samples are eliminated, because their factors are
-sparse, and the equations that this leaves on the core have one eigenvalue near zero,
-whose vector is known, so conjugate gradients solve them in about a hundred steps.
+or in small groups, hang on by weights that vanish. Clusters have a core each. Factors
+fill up on a core, and an iteration with the matrix has to find an eigenvalue near zero
+for each piece. So each part is solved as it can be: the loose samples are eliminated,
+because their factors are sparse, and the equations that this leaves on the cores have
+as many eigenvalues near zero as there are cores, whose vectors are known, so conjugate
+gradients solve them in some twenty steps.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from ..graph.weights import scale_both_sides
 from .factors import factorize
 
 TIE = 0.5
-"""Entries above this part of the largest off the diagonal, in the median of all rows,
-tie two samples of the core."""
+"""An entry above this part of the largest in both of its rows, off the diagonal, ties
+two samples of a core. Clusters of weak ties have a core, too."""
 
-LEAST = 1000
-"""Samples of a core, at least: factors of fewer are as fast."""
+EACH, LEAST = 200, 1000
+"""Samples of a core, and of all of them, at least: factors of fewer are as fast."""
 
 OTHERS = 0.25
-"""Part of the square of a core up to which the squares of the other pieces may add up:
-a bound of the entries of their factors."""
+"""Part of the squares of the cores up to which those of the other pieces may add up: a
+bound of the entries of their factors."""
 
 PRECISE = 1e-6
 """Where conjugate gradients stop, relative to the right side. Where samples of the core
@@ -53,29 +54,27 @@ the least that it evens out."""
 class CoreSolver:
     """Solves M x = b where b and x are orthogonal to a vector of a tiny eigenvalue.
 
-    With C the core, F the others, S = M_CC - M_CF M_FF⁻¹ M_FC, and z the vector on C,
-    S z = δ (z - M_CF M_FF⁻¹ null_F). Computed like this, and not by S, it has all its
-    digits, and so has the multiple of z in x.
+    With C the samples of cores, F the others, S = M_CC - M_CF M_FF⁻¹ M_FC, and z_k the
+    vector on core k, S z_k is found without the loss of a digit: on other cores all
+    terms have one sign, and all together are δ (z - M_CF M_FF⁻¹ null_F).
 
     Parameters
     ----------
     matrix : sparse array (n, n)
-        M: symmetric, its eigenvalues δ or more.
+        M: symmetric, its eigenvalues δ or more, not above 0 off the diagonal.
     null : array (n,)
         A unit vector with M null = δ null.
     shift : float
         δ, above 0.
-
-    Raises
-    ------
-    RuntimeError
-        If the matrix has no core, or all samples are in it.
+    label : int array (n,)
+        As of `find_cores`; of each kind one at least.
     """
 
-    def __init__(self, matrix: sp.csr_array, null: np.ndarray, shift: float) -> None:
-        core = find_core(matrix)
+    def __init__(
+        self, matrix: sp.csr_array, null: np.ndarray, shift: float, label: np.ndarray
+    ) -> None:
         self._matrix, self._null = matrix, null
-        self._core, self._loose = np.flatnonzero(core), np.flatnonzero(~core)
+        self._core, self._loose = np.flatnonzero(label >= 0), np.flatnonzero(label < 0)
         upper, lower = matrix[self._core], matrix[self._loose]
         self._ties, self._back = upper[:, self._loose], lower[:, self._core].tocsr()
         self._factor = factorize(lower[:, self._loose].tocsc(), pivot=0.0)
@@ -85,11 +84,18 @@ class CoreSolver:
         scaled = scale_both_sides(inner, self._roots)
         self._single = self._inner.with_data(scaled.data.astype(np.float32))
         self._weights = _chebyshev(DEGREE, 2.0 / RANGE, 2.0)
-        self._z = null[self._core]
+
+        z, each = null[self._core], np.arange(self._core.size)
+        own = label[self._core]
+        self._parts = sp.csr_array((z, (own, each)))
+        tied = (self._back @ self._parts.T).toarray()
+        self._spread = -self._factor.solve(tied)  # what z_k is on loose samples
+        image = (inner @ self._parts.T).toarray() + self._ties @ self._spread
+        image[each, own] = 0.0
         solved = self._factor.solve(null[self._loose])
-        self._z_loose = null[self._loose] - shift * solved  # that of x where z is in it
-        self._image = shift * (self._z - self._ties @ solved)  # S z
-        self._value = float(self._z @ self._image)
+        image[each, own] = shift * (z - self._ties @ solved) - image.sum(axis=1)
+        self._image = sp.csr_array(image)
+        self._inverse = np.linalg.inv(self._parts @ image)
 
     def __call__(
         self, block: np.ndarray, guess: np.ndarray | None = None
@@ -100,15 +106,15 @@ class CoreSolver:
         loose = self._factor.solve(block[self._loose])
         right = block[self._core] - self._ties @ loose
         found = self._descend(right, ROUGH if guess is None else PRECISE)
-        along = (self._z @ right - self._image @ found) / self._value
+        along = self._inverse @ (self._parts @ right - self._image.T @ found)
         solved = np.empty_like(block)
-        solved[self._core] = found + np.multiply.outer(self._z, along)
+        solved[self._core] = found + self._parts.T @ along
         solved[self._loose] = loose - self._factor.solve(self._back @ found)
-        solved[self._loose] += np.multiply.outer(self._z_loose, along)
+        solved[self._loose] += self._spread @ along
         return self._without_null(solved if guess is None else solved + guess)
 
     def _descend(self, right: np.ndarray, precise: float) -> np.ndarray:
-        """Solve S y = P b by conjugate gradients, where P b has nothing of z in it."""
+        """Solve S y = P b by conjugate gradients, where P b is orthogonal to all z."""
         width = -right.shape[1] % WIDTH
         left = self._project(np.pad(right, ((0, 0), (0, width))))
         goal = precise**2 * _products(left, left)
@@ -144,37 +150,38 @@ class CoreSolver:
         return self._roots[:, None] * now
 
     def _project(self, vectors: np.ndarray) -> np.ndarray:
-        """Take out of vectors what S makes of z, until nothing of them is along z."""
-        along = self._z @ vectors / self._value
-        vectors -= np.multiply.outer(self._image, along)
+        """Take what S makes of the z out of vectors: then these are orthogonal to z."""
+        vectors -= self._image @ (self._inverse @ (self._parts @ vectors))
         return vectors
 
     def _without_null(self, block: np.ndarray) -> np.ndarray:
         return block - np.multiply.outer(self._null, self._null @ block)
 
 
-def find_core(matrix: sp.csr_array) -> np.ndarray:
-    """Say which samples hang together well.
+def find_cores(matrix: sp.csr_array) -> np.ndarray:
+    """Return the core of each sample, 0, 1, ...; -1 of those in none.
 
     Raises
     ------
     RuntimeError
-        If these are few, or all, or the others hang together too.
+        If all cores are small, or all samples are in one, or the others hang together
+        too.
     """
     entries = matrix.tocoo()
     places, ties = entries.coords, np.abs(entries.data)
     ties[places[0] == places[1]] = 0.0
-    strongest = sp.csr_array((ties, places), shape=matrix.shape).max(axis=1)
-    kept = ties > TIE * np.median(strongest.toarray())
-    row, column = places
+    off = sp.csr_array((ties, places), shape=matrix.shape)
+    strongest, (row, column) = off.max(axis=1).toarray().ravel(), places
+    kept = ties > TIE * np.maximum(strongest[row], strongest[column])
     held = sp.coo_array((ties[kept], (row[kept], column[kept])), shape=matrix.shape)
     label = connected_components(held, directed=False)[1]
     sizes = np.bincount(label)
-    largest = int(sizes.max())
-    others = int((sizes**2).sum()) - largest**2
-    if not LEAST <= largest < label.size or others > OTHERS * largest**2:
+    large = sizes >= EACH
+    inside = int(sizes[large].sum())
+    others = (sizes[~large] ** 2).sum() > OTHERS * (sizes[large] ** 2).sum()
+    if not LEAST <= inside < label.size or others:
         raise RuntimeError("the matrix has no core, or nothing beside it")
-    return label == sizes.argmax()
+    return np.where(large, np.cumsum(large) - 1, -1)[label]
 
 
 def _chebyshev(degree: int, low: float, high: float) -> np.ndarray:

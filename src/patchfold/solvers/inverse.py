@@ -16,8 +16,9 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 
 from .arpack import arpack_eigenpairs
-from .core import CoreSolver
+from .core import CoreSolver, find_cores
 from .factors import factorize
+from .pieces import MANY
 
 SPARE = 4
 """Vectors beyond the components wanted: they make up for small gaps."""
@@ -117,8 +118,9 @@ def core_eigenpairs(
 ) -> Pairs:
     """Do that without factors of the samples that hang together well (`core.py`).
 
-    For a graph that vanishing weights leave in many pieces, most samples in one. The
-    start is as that of `inverse_eigenpairs`, and the seed stays as it is.
+    For a graph that vanishing weights leave in many pieces, most samples in large ones;
+    of many samples, in one. The start is as that of `inverse_eigenpairs`, and the seed
+    stays as it is.
 
     Raises
     ------
@@ -128,7 +130,11 @@ def core_eigenpairs(
     matrix = matrix / size
     width = min(n_components + SPARE, null.size - 1)
     block = deepcopy(seed).uniform(-1, 1, (null.size, width))
-    solve = CoreSolver(_shifted(matrix, TINY_SHIFT).tocsr(), null, TINY_SHIFT)
+    shifted = _shifted(matrix, TINY_SHIFT).tocsr()
+    label = find_cores(shifted)
+    if label.max() > 0 and null.size > MANY:
+        raise RuntimeError("vectors that are constant on each core are faster")
+    solve = CoreSolver(shifted, null, TINY_SHIFT, label)
     values, vectors = _iterate_subspace(matrix, n_components, null, block, solve)
     return values * size, vectors
 

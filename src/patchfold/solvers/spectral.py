@@ -306,7 +306,7 @@ def _rescue(
             values, vectors = way(matrix, n_components, null, size, seed=seed)
             _check(matrix, values, vectors, size)
             return values, vectors
-        except RuntimeError as error:
+        except (RuntimeError, np.linalg.LinAlgError) as error:
             last = error
     raise last
 
