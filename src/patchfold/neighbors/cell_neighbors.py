@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..backends.native.neighbors import first_of_each_row, squared_distances_to
+from ..backends.native.neighbors import nearest_listed, squared_distances_to
 from ..records import Neighborhoods
 from .all_pairs import MANY
 from .cell_search import Candidates, Cells, search_near
@@ -61,14 +61,13 @@ def search_rows(
         numbers = np.arange(queries.shape[0])[left]
 
         def settle(found: Candidates) -> None:
-            rows, column = numbers[found.rows], found.samples
-            exact = squared_distances_to(ours[found.rows], X, column)
-            if selves is not None:
-                exact[column == selves[found.rows, None]] = np.inf
-            indices[rows], squared[rows] = first_of_each_row(column, exact, n_neighbors)
-            last = np.sqrt(squared[rows, -1])
+            rows, some = numbers[found.rows], ours[found.rows]
+            itself = None if selves is None else selves[found.rows]
+            near = nearest_listed(some, X, found.samples, itself, n_neighbors)
+            indices[rows], squared[rows] = near
+            last = np.sqrt(near[1][:, -1])
             doubtful[rows] = ~(found.margin >= cover * last)
-            doubtful[rows] |= _is_confused(found, exact, last)
+            doubtful[rows] |= _is_confused(found, some, X, itself, last)
 
         search_near(cells, ours, n_wanted, n_probes, settle, own=selves, n_jobs=n_jobs)
 
@@ -92,7 +91,11 @@ def search_rows(
 
 
 def _is_confused(
-    found: Candidates, squared: np.ndarray, last: np.ndarray
+    found: Candidates,
+    queries: np.ndarray,
+    X: np.ndarray,
+    own: np.ndarray | None,
+    last: np.ndarray,
 ) -> np.ndarray:
     """Say which rows may have nearer neighbours in the cells they looked into.
 
@@ -100,14 +103,23 @@ def _is_confused(
     ----------
     found : Candidates
         Candidates of these rows.
-    squared : array (r, c)
-        Squared distances of the candidates.
+    queries : array (r, m)
+        These rows.
+    X : array (n, m)
+        The samples.
+    own : int array (r,) or None
+        Which sample each row is itself.
     last : array (r,)
         Distance of the K-th neighbour; infinite where the cells hold too few.
     """
     confused = np.isinf(last)
     left = np.flatnonzero(~(confused | (last < found.least) | (last == 0)))
-    far, rounding = np.sqrt(squared[left]), found.rounding[left, None]
+    if not left.size:
+        return confused
+    column, rounding = found.samples[left], found.rounding[left, None]
+    far = np.sqrt(squared_distances_to(queries[left], X, column))
+    if own is not None:
+        far[column == own[left, None]] = np.inf
     gap = np.abs(far - last[left, None])
     in_doubt = (gap <= 2 * rounding) & (gap > TIE * last[left, None])
     confused[left] = in_doubt.any(axis=1)

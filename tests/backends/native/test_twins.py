@@ -111,6 +111,16 @@ def nearest():
     return found.indices, found.distances
 
 
+def listed():
+    """Return the nearest of candidates, some of which are none and some the query."""
+    X, columns = normal(N, 5), np.sort(integers(N, 9, 12), axis=1)
+    columns[:, 1:][columns[:, 1:] == columns[:, :-1]] = -1
+    found, squared = neighbors.nearest_listed(
+        X[:9], X, np.sort(columns, axis=1), columns[:, 3], 12
+    )
+    return np.where(np.isinf(squared), -1, found), squared
+
+
 def class_scores(m, n_neighbors):
     rule = {"shrinkage": 0.3, "ridge": 1e-3, "variance": 1.0}
     near = integers(N, 9, n_neighbors)
@@ -223,6 +233,7 @@ CASES = {
     "search_cells": cells,
     "moments_of_patches": lambda: (patches(3, 9).mean, patches(3, 9).covariance),
     "nearest_members": nearest,
+    "nearest_listed": listed,
     "score_patches": lambda: (class_scores(5, 9), class_scores(9, 5)),
     "packed_products": lambda: describe_kl(patches(9, 6)),
     "invert_packed": lambda: describe_kl(patches(3, 9)),

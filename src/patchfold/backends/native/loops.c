@@ -9,7 +9,7 @@
 static const Loop *const LOOPS[] = {
     /* neighbors.c, search.c */
     &squared_gaps, &all_squared_gaps, &keys_of_rows, &read_keys, &nearest_members,
-    &search_cells,
+    &nearest_listed, &search_cells,
     /* patches.c, class_patches.c */
     &moments_of_patches, &packed_products, &score_patches,
     /* dissimilarity.c, directions.c */
@@ -86,7 +86,7 @@ PyMODINIT_FUNC PyInit__loops(void)
     for (int k = 0; loops != NULL && k < N_LOOPS; k++)
         if (!add_loop(loops, LOOPS[k], added + k))
             Py_CLEAR(loops);
-    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 26) < 0)
+    if (loops != NULL && PyModule_AddIntConstant(loops, "LAYOUT", 27) < 0)
         Py_CLEAR(loops);
     if (loops != NULL &&
         PyModule_AddStringConstant(loops, "INSTRUCTIONS", instructions()) < 0)

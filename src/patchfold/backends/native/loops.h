@@ -188,7 +188,7 @@ Outcome check_rows(Call *call, const int32_t *pointer, const int32_t *column,
 /* In neighbors.c and search.c; patches.c and class_patches.c; dissimilarity.c and
    directions.c; graph.c, paths.c and path_groups.c; eigenvectors.c; field.c; pulls.c. */
 extern const Loop squared_gaps, all_squared_gaps, keys_of_rows, read_keys,
-    nearest_members, search_cells;
+    nearest_members, nearest_listed, search_cells;
 extern const Loop moments_of_patches, packed_products, score_patches;
 extern const Loop invert_packed, kl_of_pairs, kl_of_factored_pairs, principal_directions,
     singular_rows, turns_of_pairs, turns_of_few_pairs;

@@ -21,7 +21,7 @@ try:
 except ImportError:  # installed where nothing compiles
     _loops = None
 
-LAYOUT = 26
+LAYOUT = 27
 """Counts the ways in which the loops were called: older ones are not called at all."""
 
 if _loops is not None and getattr(_loops, "LAYOUT", 25) != LAYOUT:
@@ -35,6 +35,7 @@ TWINS = {
     "search_cells": "backends.native.cells.search_cells",
     "moments_of_patches": "patches.fitting.fit_patches",
     "nearest_members": "neighbors.exact.search_all",
+    "nearest_listed": "backends.native.neighbors.nearest_listed",
     "score_patches": "posterior.local.local_score",
     "packed_products": "dissimilarity.kl.describe_kl",
     "invert_packed": "dissimilarity.kl.describe_kl",

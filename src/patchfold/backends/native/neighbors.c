@@ -261,7 +261,7 @@ static int list_candidates(const Members *s, const Floats *squared, float limit,
 /* Find the ranks of candidates by (squared distance, row), distances rounded as in
    neighbors.py, and put each, and its distance, into its place. */
 EVERY_PROCESSOR
-static void sort_candidates(const Members *s, const double *query,
+static void sort_candidates(const double *rows, Py_ssize_t m, const double *query,
                             const int32_t *place, int count, int32_t *sorted,
                             double *ranked)
 {
@@ -272,7 +272,7 @@ static void sort_candidates(const Members *s, const double *query,
     keys[n_keys - 1] = (Longs){0} + INT64_MAX;
     for (int j = 0; j < count; j++) {
         uint64_t bits;
-        exact[j] = squared_gap(query, s->rows + place[j] * s->m, s->m);
+        exact[j] = squared_gap(query, rows + place[j] * m, m);
         memcpy(&bits, exact + j, sizeof bits);
         bits = (bits + (bits >> DROPPED & 1) + half) >> DROPPED << DROPPED;
         bits |= (uint64_t)j; /* they are listed in the order of the rows */
@@ -312,7 +312,7 @@ static void settle(const Members *s, const double *query, int q, int64_t *found,
         count = list_candidates(s, s->squared + q * s->stride, limit, place);
     if (count < s->k || count > MOST)
         return; /* too far for single precision, or ties */
-    sort_candidates(s, query, place, count, sorted, ranked);
+    sort_candidates(s->rows, s->m, query, place, count, sorted, ranked);
     double reach = sqrt((double)s->own[q]) + s->largest;
     double least = (double)limit - rounding * reach * reach; /* of all others */
     if (count < s->n && !(ranked[s->k - 1] * (1 + 4 * 0x1p-40) < least))
@@ -376,4 +376,61 @@ const Loop nearest_members = {
     "queries:d(q,m) rows:d(n,m) points:f(g+3,m,16) norms:f(n) center:d(m) "
     "near:L(q,k) squared:D(q,k)",
     find_members,
+};
+
+/* ---- The nearest of listed rows ----------------------------------------------------- */
+
+/* Copy the rows that are listed for a query, -1 and its own left out, and count them. */
+static int take_listed(Call *call, const int64_t *listed, int64_t own, int32_t *place)
+{
+    const double *rows = call->at[1];
+    int count = 0;
+    for (Py_ssize_t j = 0; j < SIZE('c'); j++) {
+        if (listed[j] >= SIZE('n'))
+            return -1;
+        if (listed[j] < 0 || listed[j] == own)
+            continue;
+        place[count++] = (int32_t)listed[j];
+        fetch(rows + listed[j] * SIZE('m'), SIZE('m'));
+    }
+    return count;
+}
+
+static Outcome find_listed(Call *call)
+{
+    void *const *at = call->at;
+    const double *queries = at[0], *rows = at[1];
+    const int64_t *listed = at[2], *own = at[3];
+    int64_t *found = at[4];
+    double *squared = at[5], ranked[MOST];
+    int32_t place[2][MOST], sorted[MOST]; /* of a query and the next: its rows are fetched */
+    int counts[2] = {0, 0};
+    if (SIZE('c') > MOST || SIZE('n') > INT32_MAX)
+        return refuse(call, BAD_VALUE, "there are not so many candidates");
+    if (SIZE('o') != 0 && SIZE('o') != SIZE('q'))
+        return refuse(call, BAD_VALUE, "own has another number of queries");
+    for (Py_ssize_t q = -1; q < SIZE('q'); q++) {
+        Py_ssize_t next = q + 1;
+        if (next < SIZE('q')) {
+            counts[next % 2] = take_listed(call, listed + next * SIZE('c'),
+                                           SIZE('o') ? own[next] : -1, place[next % 2]);
+            if (counts[next % 2] < 0)
+                return refuse(call, BAD_INDEX, "a candidate is no row");
+        }
+        int count = q < 0 ? 0 : counts[q % 2];
+        if (count)
+            sort_candidates(rows, SIZE('m'), queries + q * SIZE('m'), place[q % 2], count,
+                            sorted, ranked);
+        for (Py_ssize_t j = 0; q >= 0 && j < SIZE('k'); j++) {
+            *found++ = j < count ? sorted[j] : -1;
+            *squared++ = j < count ? ranked[j] : INFINITY;
+        }
+    }
+    return DONE;
+}
+
+const Loop nearest_listed = {
+    "nearest_listed",
+    "queries:d(q,m) rows:d(n,m) listed:l(q,c) own:l(o) found:L(q,k) squared:D(q,k)",
+    find_listed,
 };

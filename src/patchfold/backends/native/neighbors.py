@@ -26,6 +26,9 @@ GROUP = 16
 MOST_NEIGHBORS = 32
 """Neighbours that `nearest_members` finds, among 64 bins of samples."""
 
+MOST_LISTED = 128
+"""Candidates of a query among which `nearest_listed` finds the nearest."""
+
 FEW_LOOPS = 300
 """Up to this many samples all pairs are compared by plain matrix products ..."""
 
@@ -211,6 +214,52 @@ def first_of_each_row(
     """
     order, squared = nearest_first(squared, n_neighbors)
     return np.take_along_axis(column, order, axis=1), squared
+
+
+def nearest_listed(
+    queries: np.ndarray,
+    X: np.ndarray,
+    columns: np.ndarray,
+    own: np.ndarray | None,
+    n_neighbors: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest candidates (q, K) of each query, and squared distances.
+
+    Where there are fewer than K, they end with an index of no meaning and inf.
+
+    Parameters
+    ----------
+    queries : array (q, m)
+        Rows.
+    X : array (n, m)
+        Samples.
+    columns : int array (q, c)
+        Candidates, ascending in each row; -1 is none.
+    own : int array (q,) or None
+        A sample that is left out of each row.
+    n_neighbors : int
+        How many, at most c.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> columns = np.array([[-1, 0, 1, 2]])
+    >>> nearest_listed(X[:1], X, columns, np.array([0]), 2)[0].tolist()
+    [[1, 2]]
+    """
+    few = columns.shape[1] <= MOST_LISTED and X.shape[0] < 2**31
+    if loops() is None or not (few and is_plain(queries) and is_plain(X)):
+        squared = squared_distances_to(queries, X, columns)
+        if own is not None:
+            squared[columns == own[:, None]] = np.inf
+        return first_of_each_row(columns, squared, n_neighbors)
+    found = np.empty((queries.shape[0], n_neighbors), np.int64)
+    squared = np.empty(found.shape)
+    left_out = np.empty(0, np.int64) if own is None else as_kind(own, np.int64)
+    listed = as_kind(columns, np.int64)
+    loops().nearest_listed(queries, X, listed, left_out, found, squared)
+    return found, squared
 
 
 def without_selves(
