@@ -51,6 +51,11 @@ CHANGES = {
     "gaps, then days": (["", "NA"], ["2020-01-02"]),
     "whole numbers, then gaps": (["1", "2"], ["", "NA"]),
     "gaps alone": (["", "NA"], [""]),
+    "18 digits, then gaps": (["123456789012345600"], ["", "223456789012345600"]),
+    "18 digits, then words": (["123456789012345678"], ["x", "NA"]),
+    "18 digits, then 19": (["123456789012345678"], ["9123456789012345678"]),
+    "18 digits, then zeros in front": (["123456789012345678"], ["012", "5"]),
+    "gaps, then 18 digits": (["", "5"], ["123456789012345678"]),
     "few words, then many": (["a", "b"], [f"w{i}" for i in range(60)]),
 }
 
@@ -102,6 +107,20 @@ def test_the_line_of_a_row_of_another_length_is_that_of_the_file(
     cut_parts(200)
     with pytest.raises(ValueError, match=rf"line {line} has 3 cells"):
         read_table(path)
+
+
+@pytest.mark.parametrize("size", [500, 2**24])
+@pytest.mark.parametrize(
+    ("step", "kept"), [(1000, int), (1, str)], ids=["numbers", "names"]
+)
+def test_long_whole_numbers_are_numbers_where_floats_tell_them_apart(
+    step, kept, size, cut_parts, tmp_path
+):
+    cells = [10**17 + step * n for n in range(300)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,b", *(f"{cell},0.5" for cell in cells)]))
+    cut_parts(size)
+    assert read_table(path)["a"].tolist() == list(map(kept, cells))
 
 
 HELD = """

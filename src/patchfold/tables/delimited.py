@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,9 @@ WIDE_BLOCK = 2**23
 
 _TEXT = re.compile(r" *0\d+|[-+]?\d{16,}|0[xX][\da-fA-F]+")
 """Signs that a number would lose: zeros in front, long identifiers, base 16."""
+
+_LONG = r"^(0|-?[1-9]\d{0,17})$"
+"""A whole number that is the same text when it is written again."""
 
 _NUMBER = re.compile(r"[-+]?\d{0,15}\.\d+([eE][-+]?\d+)?")
 
@@ -144,7 +147,7 @@ def _read_parts(
         if text.isspace():
             continue
         part = _read_guessed(text, own, quoted, guessed, settings)
-        parts.append(part)
+        parts.append(_with_whole(part, settings["column_types"]))
         guessed = {f.name: f.type for f in part.schema if types.is_primitive(f.type)}
     columns: dict[str, Any] = {}
     for place in parts[0].column_names:
@@ -160,7 +163,37 @@ def _read_parts(
         del parts
         again = _read(rows, dialect, quoted, include_columns=torn, **settings)
         columns |= {place: again.column(place) for place in torn}
+    for place in settings["column_types"]:
+        if columns[place].type == pa.int64() and not _stay_different(columns[place]):
+            columns[place] = columns[place].cast(pa.string())
     return pa.table(columns).unify_dictionaries()
+
+
+def _with_whole(table: Any, texts: Iterable[str]) -> Any:
+    """Return a table in which texts that are whole numbers of 18 digits are numbers.
+
+    As text, each cell would be looked at. No digit or sign is lost: they can be texts
+    again.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    for place in texts:
+        column = table[place]
+        is_long = compute.match_substring_regex(column, _LONG)
+        if compute.all(is_long, min_count=1).as_py():
+            position = table.schema.get_field_index(place)
+            table = table.set_column(position, place, column.cast(pa.int64()))
+    return table
+
+
+def _stay_different(column: Any) -> bool:
+    """Say whether no two whole numbers are the same float."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    floats = column.cast(pa.float64(), safe=False)
+    return compute.count_distinct(floats) == compute.count_distinct(column)
 
 
 def _cut(rows: bytes | Path, start: int, quote: bytes) -> Iterator[bytes]:
