@@ -136,10 +136,10 @@ class PatchEmbedding(
         """Run the stages of a fit, and keep what they give."""
         graph = source.neighbor_graph(self._join)
         self.n_connected_components_ = graph.n_components
-        # Neighbours of nearly all pairs take as much memory as the edges.
+        # Neighbours of nearly all pairs take as much memory as the edges, and a name
+        # for either would keep them.
         if graph.edges is None and not self._reads_relation:
-            alone = replace(graph.pairs, row=None, column=None)
-            graph = graph._replace(pairs=alone)
+            graph = graph._replace(pairs=replace(graph.pairs, row=None, column=None))
         links: Any = source.link(graph.near)
         graph = graph._replace(near=None)
         edges = source.measure(graph, links)

@@ -206,6 +206,7 @@ def _iterate(
         lifts = _pace(cut, top, 0.0)
         degree = min(degree, int(np.arccosh(LIFT) / lifts) + 1)
         block = _filter(step, (values, block, left), cut, degree)
+        del left  # of many samples a block is a good part of the memory
         values, block, left = _solve_within(step, null, block)
         residual = np.linalg.norm(left[:, wanted], axis=0).max()
         last, cut = cut, float(values[-1])
@@ -243,8 +244,10 @@ def _solve_within(
     if not np.isfinite(small).all():
         raise RuntimeError("the vectors are not independent")
     values, turn = eigh((small + small.T) / 2)
-    block, image = block @ turn, image @ turn
-    return values, block, image - block * values
+    block = block @ turn
+    image = image @ turn
+    image -= block * values
+    return values, block, image
 
 
 def _filter(
@@ -278,7 +281,9 @@ def _filter(
     for some in weights:
         step.recur(now, before, added, some)
         before, now = now, before
-    return block * own[-1] + now * (size / half)
+    lifted = now * (size / half)
+    lifted += block * own[-1]
+    return lifted
 
 
 def _divided(x: np.ndarray, degree: int) -> tuple[np.ndarray, np.ndarray]:
