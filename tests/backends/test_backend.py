@@ -17,6 +17,7 @@ from patchfold.backends.backend import (
     find_backend,
     on_any_device,
 )
+from patchfold.backends.tensors import devices
 from patchfold.exceptions import MemoryBudgetError
 from patchfold.validation import check_samples
 
@@ -164,7 +165,7 @@ class TestTensors:
 
     def test_a_full_device_is_a_memory_error_in_words(self, torch):
         def fail():
-            with seam.plain_memory_errors("work on 7 samples", "Take fewer."):
+            with devices.plain_memory_errors("work on 7 samples", "Take fewer."):
                 raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
 
         with pytest.raises(MemoryBudgetError, match=r"work on 7 samples.*Take fewer\."):

@@ -38,7 +38,7 @@ def paths():
 def divergences():
     described = [rng.uniform(size=(2000, m)) for m in (60, 1830, 1830)]
     row, column = rng.integers(0, 2000, (2, 3_000_000))
-    compare = native_patches.kl_of_pairs(described, described, factored=False)
+    compare = native_patches.kl_of_pairs(described, described)
     return lambda: compare(row, column)
 
 def gaps():

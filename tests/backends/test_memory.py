@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import patchfold as pf
-from patchfold.backends import memory
-from patchfold.backends.memory import physical_memory
+from patchfold.backends import backend
+from patchfold.backends.backend import physical_memory
 from patchfold.dissimilarity import store
 from patchfold.estimators.links import PatchSettings, patch_parameters, require_room
 from patchfold.exceptions import MemoryBudgetError
@@ -51,9 +51,9 @@ def test_large_fits_are_refused_only_without_room(set_memory, model, n, enough):
         require_room(samples, *wanted, held=False)
 
 
-@pytest.mark.parametrize("name", memory.LIMITS)
+@pytest.mark.parametrize("name", backend.LIMITS)
 def test_a_container_has_no_more_than_its_limit(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(memory, "GROUPS", tmp_path)
+    monkeypatch.setattr(backend, "GROUPS", tmp_path)
     machine, file = physical_memory(), tmp_path / name
     file.parent.mkdir(exist_ok=True)
     for words, memory_of_it in (("max\n", machine), ("1048576\n", 2**20)):

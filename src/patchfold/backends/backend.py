@@ -17,18 +17,19 @@ installs.
 from __future__ import annotations
 
 import copy
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..exceptions import MemoryBudgetError
-from .memory import physical_memory
 from .tensors import devices
 from .tensors.transfer import first_tensor, is_tensor, send
 
@@ -79,6 +80,11 @@ TWINS = {
 where it is. It has the name and the parameters of the stage. Where it returns
 NotImplemented, the stage is done in NumPy."""
 
+
+GROUPS = Path("/sys/fs/cgroup")
+"""Where Linux says how much a container may use, in either version of its groups."""
+
+LIMITS = "memory.max", "memory/memory.limit_in_bytes"
 
 BYTES_PER_EDGE = 150
 """What one neighbour of one sample costs at the peak: indices, sorting, weights."""
@@ -158,7 +164,7 @@ class Backend:
         what = f"work on {X.shape[0]} samples with {X.shape[-1]} features"
         with (
             devices.device_blocks(devices.block_bytes(self.device)),
-            plain_memory_errors(what, remedy),
+            devices.plain_memory_errors(what, remedy),
         ):
             yield
 
@@ -324,25 +330,24 @@ def in_32_bits(indices: Array) -> Array:
     return indices.astype(np.int32) if isinstance(indices, np.ndarray) else indices
 
 
-@contextmanager
-def plain_memory_errors(what: str, remedy: str) -> Iterator[None]:
-    """Turn a device that is out of memory into a MemoryError with words."""
-    torch = sys.modules.get("torch")
-    shortage: Any = () if torch is None else torch.OutOfMemoryError
+def physical_memory() -> int:
+    """Return the memory in bytes; a great deal where the machine does not say.
+
+    A process in a container, or one whose address space is limited (`ulimit -v`), has
+    no more than that.
+    """
     try:
-        yield
-    except shortage as error:
-        raise MemoryBudgetError(
-            f"{what} did not fit in the memory of the device"
-            f"{_memory_in_words(torch)}. {remedy}"
-        ) from error
+        import resource
 
-
-def _memory_in_words(torch: Any) -> str:
-    if not torch.cuda.is_available():
-        return ""
-    free, total = torch.cuda.mem_get_info()
-    return f", {total / 2**30:.1f} GiB of which {free / 2**30:.1f} are free"
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    except (AttributeError, ImportError, ValueError, OSError):
+        return 2**62
+    limits = [machine] if limit == resource.RLIM_INFINITY else [machine, limit]
+    for name in LIMITS:
+        with suppress(OSError, ValueError):  # no such file, or "max"
+            limits.append(int((GROUPS / name).read_text()))
+    return min(limits)
 
 
 def require_memory(n_bytes: float, what: str, remedy: str, *, like: Any = None) -> None:

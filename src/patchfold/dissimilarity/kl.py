@@ -8,7 +8,6 @@ returns one number per pair. Adding one is two functions and a row in the table 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from ..backends.arrays import cholesky
 from ..backends.backend import Array, array_namespace, identity_like
-from ..backends.native.patches import invert_packed, kl_of_pairs, packed_products
+from ..backends.native.patches import invert_packed, packed_products
 from ..backends.threads import fill_blocks
 from ..exceptions import SingularPatchError
 from ..records import Patches
@@ -173,15 +172,6 @@ def compare_kl(
     if isinstance(left, PackedGaussians):
         return _kl_packed(left, right)  # type: ignore[arg-type]
     return _kl_factored(left, right)  # type: ignore[arg-type]
-
-
-def fast_kl(
-    left: PackedGaussians | FactoredGaussians,
-    right: PackedGaussians | FactoredGaussians,
-    most: bool,
-) -> Callable[[Array, Array], Array] | None:
-    """Return a loop that compares listed pairs without a copy; None without loops."""
-    return kl_of_pairs(left, right, factored=isinstance(left, FactoredGaussians))
 
 
 def _kl_packed(left: PackedGaussians, right: PackedGaussians) -> Array:

@@ -18,6 +18,7 @@ from joblib import parallel_config
 
 from ..backends.backend import Array, array_namespace
 from ..backends.native.loops import pairs_at_once
+from ..backends.native.patches import kl_of_pairs
 from ..backends.threads import map_blocks
 from ..records import EdgeValues, Pairs, Patches
 from ..validation import LARGEST
@@ -38,7 +39,6 @@ from .kl import (
     compare_kl,
     describe_euclidean,
     describe_kl,
-    fast_kl,
 )
 from .overlap import (
     compare_bhattacharyya,
@@ -107,7 +107,7 @@ DISSIMILARITIES = {
     "euclidean": Dissimilarity(
         describe_euclidean, compare_euclidean, needs_gaussians=False
     ),
-    "kl": Dissimilarity(describe_kl, compare_kl, fast=fast_kl, isometric=True),
+    "kl": Dissimilarity(describe_kl, compare_kl, fast=kl_of_pairs, isometric=True),
     "bhattacharyya": Dissimilarity(
         describe_overlap, compare_bhattacharyya, isometric=True
     ),

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.linalg.blas import dgemm
 from scipy.sparse.linalg import splu
 
-from ..backends.memory import physical_memory
+from ..backends.backend import physical_memory
 from ..backends.printed import without_lines
 from ..backends.threads import wait_for
 from ..exceptions import MemoryBudgetError

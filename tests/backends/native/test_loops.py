@@ -97,14 +97,14 @@ def test_kl_of_factored_pairs_is_that_of_arrays(m, n_left, n_right):
 
     left, right = described(n_left), described(n_right)
     i, j = rng.integers(0, 60, (2, 200))
-    found = native_patches.kl_of_pairs(left, right, factored=True)(i, j)
+    found = native_patches.kl_of_pairs(left, right)(i, j)
     assert left.factor.shape[1] == n_left + 1
     pairs = left._make(part[i] for part in left), right._make(part[j] for part in right)
     np.testing.assert_allclose(found, compare_kl(*pairs), rtol=1e-10, atol=1e-10)
     for place in range(7):  # arrays that end too soon
         short = (*right[:place], right[place][:-1], *right[place + 1 :])
         with pytest.raises(ValueError, match="kl_of_factored_pairs"):
-            native_patches.kl_of_pairs(left, short, factored=True)(i, j)
+            native_patches.kl_of_pairs(left, short)(i, j)
 
 
 @needs_loops
@@ -116,22 +116,17 @@ def test_kl_of_pairs_is_that_of_arrays(m, kind):
     near = rng.integers(0, 60, (60, m + 5))
     described = describe_kl(fit_patches(X, X, near, covariance=kind))
     i, j = rng.integers(0, 60, (2, 200))
-    found = native_patches.kl_of_pairs(described, described, factored=False)(i, j)
+    found = native_patches.kl_of_pairs(described, described)(i, j)
     left, right = (described._make(part[at] for part in described) for at in (i, j))
     np.testing.assert_allclose(found, compare_kl(left, right), rtol=1e-9, atol=1e-12)
     assert (found[i == j] == 0).all()
-    assert (
-        native_patches.kl_of_pairs(described, described, factored=False)(
-            i[:0], j[:0]
-        ).size
-        == 0
-    )
+    assert native_patches.kl_of_pairs(described, described)(i[:0], j[:0]).size == 0
 
 
 @needs_loops
 def test_what_the_loops_cannot_read_is_left_to_arrays():
     single = tuple(np.ones((3, 2), dtype=np.float32) for _ in range(3))
-    assert native_patches.kl_of_pairs(single, single, factored=False) is None
+    assert native_patches.kl_of_pairs(single, single) is None
     assert native_patches.invert_packed(np.ones((2, 3), dtype=np.float32)) is None
 
 

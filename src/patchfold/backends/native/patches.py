@@ -74,18 +74,20 @@ def invert_packed(matrices: np.ndarray) -> np.ndarray | None:
 
 
 def kl_of_pairs(
-    left: Sequence[Any], right: Sequence[Any], *, factored: bool
+    left: Sequence[Any], right: Sequence[Any], most: bool = False
 ) -> Comparer | None:
     """Make ready to do what `kl.compare_kl` does, of listed pairs of Gaussians.
 
-    They are packed, or `factored`, of any ranks on both sides. They are read where they
-    are: to copy them for every pair is what takes the time of `compare_kl`. None if
-    that must do it: there are no loops, or arrays are not plain.
+    They are packed, or factors, of any ranks on both sides; whether `most` of all pairs
+    are listed makes no difference. They are read where they are: to copy them for every
+    pair is what takes the time of `compare_kl`. None if that must do it: there are no
+    loops, or arrays are not plain.
     """
     parts = *left, *right
     if loops() is None or not all(map(is_plain, parts)):
         return None
-    loop = loops().kl_of_factored_pairs if factored else loops().kl_of_pairs
+    are_factors = left[1].ndim == 3
+    loop = loops().kl_of_factored_pairs if are_factors else loops().kl_of_pairs
 
     def compare(row: np.ndarray, column: np.ndarray) -> np.ndarray:
         values = np.empty(row.size)

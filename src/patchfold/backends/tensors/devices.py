@@ -1,11 +1,14 @@
-"""A device -> how much of its memory a block of work may take."""
+"""The memory of a device: what is free, what a block of work may take, and its end."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+
+from ...exceptions import MemoryBudgetError
 
 LARGEST_BLOCK = 2**31
 """Bytes of a block on a device at most: larger ones are no faster."""
@@ -59,3 +62,24 @@ def device_blocks(n_bytes: int) -> Iterator[None]:
         yield
     finally:
         ROOM.reset(token)
+
+
+@contextmanager
+def plain_memory_errors(what: str, remedy: str) -> Iterator[None]:
+    """Turn a device that is out of memory into a MemoryError with words."""
+    torch = sys.modules.get("torch")
+    shortage: Any = () if torch is None else torch.OutOfMemoryError
+    try:
+        yield
+    except shortage as error:
+        raise MemoryBudgetError(
+            f"{what} did not fit in the memory of the device"
+            f"{_memory_in_words(torch)}. {remedy}"
+        ) from error
+
+
+def _memory_in_words(torch: Any) -> str:
+    if not torch.cuda.is_available():
+        return ""
+    free, total = torch.cuda.mem_get_info()
+    return f", {total / 2**30:.1f} GiB of which {free / 2**30:.1f} are free"
