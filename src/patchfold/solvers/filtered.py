@@ -281,6 +281,7 @@ def _filter(
     for some in weights:
         step.recur(now, before, added, some)
         before, now = now, before
+    del added, before
     lifted = now * (size / half)
     lifted += block * own[-1]
     return lifted
