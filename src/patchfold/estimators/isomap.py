@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..backends.backend import Array, backend_for, require_memory
 from ..graph.paths import geodesics
 from ..records import EdgeList, Links
+from ..solvers.landmarks import draw_landmarks
 from ..solvers.mds import (
     MDSFit,
     classical_mds,
@@ -368,15 +369,7 @@ class PatchIsomap(PatchEmbedding):
         if count == "auto":
             few = max(LANDMARKS, 10 * self.n_components)
             count = few if n > ALL_PAIRS else None
-        if count is None or int(count) >= n:
-            return None
-        if int(count) <= self.n_components:
-            raise ValueError(
-                f"n_landmarks={count} must be more than n_components="
-                f"{self.n_components}: that many samples span fewer directions. Raise "
-                "n_landmarks."
-            )
-        return np.sort(seed.permutation(n)[: int(count)])
+        return draw_landmarks(count, n, self.n_components, seed)
 
     def _require_memory(self, graph: Any) -> None:
         n = graph.shape[0]

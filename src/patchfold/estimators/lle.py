@@ -10,7 +10,7 @@ import numpy as np
 from ..backends.backend import Array, array_namespace, backend_for
 from ..graph.labels import get_label_rule
 from ..records import EdgeList, Links
-from ..solvers.landmarks import landmark_embedding
+from ..solvers.landmarks import draw_landmarks, landmark_embedding
 from ..solvers.reconstruction import (
     barycentric_weights,
     entropic_weights,
@@ -327,17 +327,9 @@ class PatchLLE(PatchEmbedding):
         if count == "auto":
             few = max(LANDMARKS, 10 * self.n_components)
             count = None if precomputed or n <= EVERY_SAMPLE else few
-        if count is None or int(count) >= n:
-            return None
-        if precomputed:
+        if precomputed and count is not None and int(count) < n:
             raise ValueError(
                 f"n_landmarks={count} needs samples to interpolate between, and "
                 "dissimilarity='precomputed' has none. Set n_landmarks=None."
             )
-        if int(count) <= self.n_components:
-            raise ValueError(
-                f"n_landmarks={count} must be more than n_components="
-                f"{self.n_components}: that many samples span fewer directions. Raise "
-                "n_landmarks."
-            )
-        return np.sort(seed.permutation(n)[: int(count)])
+        return draw_landmarks(count, n, self.n_components, seed)

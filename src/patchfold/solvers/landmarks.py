@@ -14,6 +14,7 @@ constant vector is P 1 and is left out as it is of all samples.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -184,3 +185,17 @@ def _invert(matrix: np.ndarray, null: np.ndarray) -> Callable[[np.ndarray], np.n
         return solved - null * (null @ solved)
 
     return solve
+
+
+def draw_landmarks(
+    count: Any, n: int, n_components: int, seed: np.random.RandomState
+) -> np.ndarray | None:
+    """Draw as many of n samples, ascending; None if every sample is a landmark."""
+    if count is None or int(count) >= n:
+        return None
+    if int(count) <= n_components:
+        raise ValueError(
+            f"n_landmarks={count} must be more than n_components={n_components}: that "
+            "many samples span fewer directions. Raise n_landmarks."
+        )
+    return np.sort(seed.permutation(n)[: int(count)])
