@@ -346,6 +346,20 @@ def test_versions_ranges_and_codes_are_categories(words):
         (["2026-01-0" + d for d in "123"], ValueError, "'a' holds dates as text"),
         (["1.2.2026", "2.2.2026", "13.2.2026"], ValueError, "'a' holds dates as text"),
         (["1/2/26", "2/2/26", "2/13/26"], ValueError, "'a' holds dates as text"),
+        (["3. März 2020", "4. Mai 2020", "5. Juni 2020"], ValueError, "holds dates"),
+        (["03MAR2020", "04MAY2020", "05JUN2020"], ValueError, "holds dates as text"),
+        (["05-Jan-20", "06-Feb-20", "07-Mar-20"], ValueError, "holds dates as text"),
+        (["March 3rd, 2020", "May 4, 2020", "Jun 2021"], ValueError, "holds dates"),
+        (
+            ["3 de mayo de 2020", "4 de enero de 2021", "5 mai 2020"],
+            ValueError,
+            "dates",
+        ),
+        (["2020Q1", "2020-Q2", "Q3 2020"], ValueError, "holds dates as text"),
+        (["10:20", "11:30 PM", "12:40:05"], ValueError, "holds dates as text"),
+        (["\u22123", "4", "5"], ValueError, "'a' holds numbers as text"),
+        (["3 kg", "4,5 kg", "5"], ValueError, "'a' holds numbers as text"),
+        (["CHF 1'200", "CHF 3", "CHF 4"], ValueError, "'a' holds numbers as text"),
         (["0,5", "1", "2,5"], ValueError, "'a' holds numbers as text"),
         (["45%", "7 %", "8.5%"], ValueError, "'a' holds numbers as text"),
         (["€ 3,50", "€ 1.200", "€ 7"], ValueError, "'a' holds numbers as text"),
@@ -520,3 +534,23 @@ def test_names_and_numbers_of_another_table_are_refused():
     gower = pf.TableEncoder(distance="gower").fit(frame)
     with pytest.raises(ValueError, match="distances, which have no inverse"):
         gower.inverse_transform(gower.transform(frame))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["May", "June", "July"],
+        ["MAR-01", "SEP-02", "DEC-01"],
+        ["Windows 2000", "Windows 2003", "Windows 2008"],
+        ["3 kg", "4 cm", "5 s"],
+        ["A1", "B2", "C3"],
+        ["3-room", "4-room", "5-room"],
+        ["v1.2.3", "v1.2.4", "v2.0.0"],
+        ["1A", "2B", "3C"],
+    ],
+    ids=lambda cells: cells[0],
+)
+def test_words_with_numbers_in_them_are_categories(cells):
+    frame = pd.DataFrame({"a": cells * 5})
+    names = pf.TableEncoder().fit(frame).get_feature_names_out()
+    assert names.tolist() == [f"a_{cell}" for cell in sorted(cells)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .months import MONTHS
+from ..estimators.encoding.months import MONTHS
 
 if TYPE_CHECKING:
     import pandas as pd

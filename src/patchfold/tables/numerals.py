@@ -12,21 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..estimators.encoding.disguised import CURRENCIES, UNITS
+
 if TYPE_CHECKING:
     import pandas as pd
 
 SAMPLE = 2000
 """Texts that are looked at to learn how numbers are written."""
 
-CURRENCIES = (
-    r"[$€£¥₹₽₩₺₪฿]|US\$|R\$|A\$|C\$|kr\.?|zł|Kč|Ft|Fr\.?|"
-    r"Rs\.?|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|ZAR|RUB|TRY|MXN"
-)
-UNITS = (
-    r"%|‰|°[CF]?|[kmµun]?g|lbs?|oz|[kcmµn]?m|inch|in|ft|mi|[mc]?l|m[²³23]|[kKMGT]i?B|"
-    r"[kMG]?Wh?|[kM]?Hz|[mk]?V|[mk]?A|hrs?|h|min|sec|s|ms|days?|years?|yrs?|bar|[kMh]?Pa|"
-    r"k?cal|[km]?J|mph|km/h|m/s|bpm|mmHg|mg/dl|mg/dL|x"
-)
 _SPACES = "[ \u00a0\u2009\u202f]"
 _NUMERAL = re.compile(
     rf"\(?[-+]?(?P<before>{CURRENCIES})?{_SPACES}*\(?[-+]?"

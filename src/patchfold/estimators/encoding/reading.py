@@ -6,7 +6,6 @@ A column is read as numbers with NaN where a cell is missing, or as codes of lev
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,19 +17,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
+from .disguised import refuse_disguised
+
 NUMBERS = ("number", "boolean", "date", "duration")
 """Kinds that are read as numbers: dates and durations in days. A time of day is the
 duration since midnight."""
 
 DAY = np.timedelta64(1, "D")
-_DATE = re.compile(
-    r"(\d{4}([-./])\d{1,2}\2\d{1,2}|\d{1,2}([-./])\d{1,2}\3\d{4}|"
-    r"\d{1,2}/\d{1,2}/\d\d)([ T].*)?"
-)
-_NUMERAL = re.compile(
-    r"[-+(]?[$€£¥]? ?[-+]?(\d{1,3}([.,'’ ]\d{3})+|\d+)([.,]\d+)? ?[%$€£¥]?\)?"
-)
-"""Dates and numbers as people write them."""
 
 
 @dataclass(frozen=True)
@@ -278,7 +271,7 @@ def read_objects(name: Any, values: Sequence[Any], *, text: bool = True) -> Colu
     kind = _kind_of(name, levels)
     if kind in ("empty", "category"):
         if kind == "category" and text:
-            _refuse_disguised(name, levels)
+            refuse_disguised(name, levels)
         return Column(name, kind, codes, levels)
     if kind in ("date", "duration"):
         unit = "datetime64[us]" if kind == "date" else "timedelta64[us]"
@@ -332,29 +325,3 @@ def _naive(value: Any) -> Any:
     if getattr(value, "tzinfo", None) is None:
         return value
     return value.astimezone(UTC).replace(tzinfo=None)
-
-
-def _refuse_disguised(name: Any, levels: tuple[Any, ...]) -> None:
-    """Raise ValueError for text whose levels are all numbers or all dates."""
-    if len(levels) <= 2:
-        return
-    what = None
-    if all(map(_DATE.fullmatch, levels)):
-        what = "dates"
-    elif all(_reads_as_number(level) for level in levels):
-        what = "numbers"
-    if what is not None:
-        raise ValueError(
-            f"column {name!r} holds {what} as text, such as {levels[0]!r}: convert "
-            f"them to {what}, or declare the column a category."
-        )
-
-
-def _reads_as_number(text: str) -> bool:
-    if _NUMERAL.fullmatch(text):
-        return True
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
