@@ -1,4 +1,4 @@
-"""Diffusion maps: `diffusion_time` of PatchEigenmaps."""
+"""PatchEigenmaps: diffusion maps by `diffusion_time`, and weights that are made again."""
 
 import re
 
@@ -8,6 +8,7 @@ from helpers import reference
 from scipy.spatial.distance import cdist
 
 import patchfold as pf
+from patchfold.estimators import eigenmaps
 
 X = np.random.default_rng(3).normal(size=(25, 3))
 
@@ -50,3 +51,12 @@ def test_only_a_random_walk_has_steps():
         ),
     ):
         model.fit(X)
+
+
+@pytest.mark.parametrize("laplacian", ["unnormalized", "random_walk"])
+def test_weights_that_are_made_again_are_the_same(laplacian, monkeypatch):
+    kept = pf.PatchEigenmaps(n_neighbors=6, laplacian=laplacian).fit(X)
+    monkeypatch.setattr(eigenmaps, "MANY_EDGES", 0)
+    again = pf.PatchEigenmaps(n_neighbors=6, laplacian=laplacian).fit(X)
+    assert (again.affinity_ != kept.affinity_).nnz == 0
+    np.testing.assert_array_equal(again.embedding_, kept.embedding_)

@@ -24,6 +24,10 @@ from .foreign import names_others
 from .links import Solution
 from .stored.rules import FittedRule, Number, Numbers
 
+MANY_EDGES = 10_000_000
+"""Weights of more edges are not kept while eigenvectors are computed, but made again:
+they would be a good part of the memory."""
+
 
 @dataclass(frozen=True)
 class Eigenvectors(Solution):
@@ -281,10 +285,12 @@ class PatchEigenmaps(PatchEmbedding):
             )
         self.kernel_width_ = resolve_width(self.kernel_width, edges.length)
         weights, zero = edge_weights(edges, self.kernel_width_)
-        affinity, strongest = edges.to_csr(weights), float(weights.max())
-        del weights  # a good part of the memory, as the weights of all edges are
-        matrix, degrees = laplacian(affinity, fill=True)
-        del affinity
+        self.affinity_: Any = edges.to_csr(weights)
+        many, strongest = weights.shape[0] > MANY_EDGES, float(weights.max())
+        del weights
+        matrix, degrees = laplacian(self.affinity_, fill=True)
+        if many:
+            self.affinity_ = None
         walk = self.laplacian == "random_walk"
         xp = array_namespace(degrees)
         roots = xp.sqrt(degrees) if walk else xp.ones_like(degrees)
@@ -299,7 +305,9 @@ class PatchEigenmaps(PatchEmbedding):
             seed=self._seed(),
         )
         del matrix
-        self.affinity_ = edges.to_csr(weigh(edges.length, self.kernel_width_, zero))
+        if many:
+            weights = weigh(edges.length, self.kernel_width_, zero)
+            self.affinity_ = edges.to_csr(weights)
         if walk:
             vectors = walk_coordinates(
                 vectors, self.eigenvalues_, self.affinity_, degrees
