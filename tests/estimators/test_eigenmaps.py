@@ -1,4 +1,4 @@
-"""PatchEigenmaps: diffusion maps by `diffusion_time`, and weights that are made again."""
+"""PatchEigenmaps: diffusion maps, and weights that are made again."""
 
 import re
 
