@@ -153,3 +153,13 @@ def test_arrow_holds_the_numbers_and_hardly_more(kind, tmp_path):
         check=True,
     )
     assert 1 < float(done.stdout) < 2.2  # the table, and the frame made of it
+
+
+@pytest.mark.parametrize("size", [3, 2**24])
+def test_rows_without_any_text_are_rows(size, cut_parts, tmp_path):
+    cut_parts(size)
+    path = tmp_path / "t.tsv"
+    path.write_text("a\tb\n1\t2\n\t\n3\t4\n\t\n\n\n")
+    found = read_table(path)
+    expected = pd.DataFrame({"a": [1, np.nan, 3, np.nan], "b": [2, np.nan, 4, np.nan]})
+    pd.testing.assert_frame_equal(found, expected)

@@ -316,6 +316,7 @@ class Progress:
 PARTS = {
     "cell_search": "neighbours",
     "exact": "neighbours",
+    "neighbors": "neighbours",
     "radius": "neighbours",
     "connectivity": "joining pieces",
     "moments": "patches",

@@ -144,7 +144,7 @@ def _read_parts(
     for text in _cut(rows, dialect.start, dialect.quote.encode() if quoted else b""):
         own = replace(dialect, start=0, above=above)
         above += text.count(b"\n")
-        if text.isspace():
+        if parts and not text.strip(b"\r\n"):  # no rows; tabs are cells of one
             continue
         part = _read_guessed(text, own, quoted, guessed, settings)
         parts.append(_with_whole(part, settings["column_types"]))
