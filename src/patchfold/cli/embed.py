@@ -58,7 +58,8 @@ SETTLED = {
     "keep": None,
     "auto": None,
 }
-"""Options that a fitted model has settled; what they are, or None, if not given."""
+"""Options that a model file decides, which --from refuses, and what each is if it is
+not given (None for one that is empty)."""
 
 Out = Annotated[Path, typer.Option(help="coordinates to write: .csv, .parquet or .npy")]
 Method = Annotated[

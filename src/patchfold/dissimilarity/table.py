@@ -58,7 +58,7 @@ SOURCES = 256
 """Samples whose pairs are looked at together where samples have an order."""
 
 MOST = 8
-"""More than this part of all pairs is most of them."""
+"""More than 1 / `MOST` of all pairs counts as most of them."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ class Dissimilarity:
     regularized : bool
         False if the covariances are wanted as they are.
     fast : callable or None
-        Two descriptions, and whether most of all pairs are listed -> what takes places
-        in both, and returns what `compare` would of these pairs, without a copy of what
-        describes them; or None. It is asked first, if there is one.
+        Makes a faster `compare`. It gets two descriptions, and whether most of all
+        pairs are listed. It returns a function of positions in both, which returns what
+        `compare` would, and copies no descriptions; or None: `compare` is used then.
     needs_points : bool
         True if Gaussians are not enough.
     n_directions : float or None
@@ -88,8 +88,9 @@ class Dissimilarity:
         Description -> numbers a pair takes to compare, where they are more than a few
         times those that describe it.
     isometric : bool
-        True if only lengths and angles matter, and the number of features: samples may
-        then be given in coordinates of the space they span.
+        True if a shift and a rotation of all samples change nothing, and `counts` of
+        patches is where the number of features comes from. Wide samples are then given
+        in coordinates of the space they span, with their mean as the origin.
     """
 
     describe: Callable[[Patches], Any]

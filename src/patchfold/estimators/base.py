@@ -100,12 +100,13 @@ class PatchEmbedding(
     embedding_: Array
 
     _parameter_rules: ClassVar[dict[str, Any]] = COMMON_RULES
-    _can_take_all_pairs: ClassVar[bool] = False
-    _links_new_samples: ClassVar[bool] = True
-    _joins_closed_groups: ClassVar[bool] = False
-    _draws_pieces: ClassVar[bool] = False
-    _reads_relation: ClassVar[bool] = False
-    _reads_edges: ClassVar[bool] = True
+    # What a subclass may set:
+    _can_take_all_pairs: ClassVar[bool] = False  # n_neighbors=None, radius=None
+    _links_new_samples: ClassVar[bool] = True  # else it has its own `transform`
+    _joins_closed_groups: ClassVar[bool] = False  # those with no neighbour outside
+    _draws_pieces: ClassVar[bool] = False  # a sparse graph in pieces is no error
+    _reads_relation: ClassVar[bool] = False  # `edges.pairs.row` and `column`
+    _reads_edges: ClassVar[bool] = True  # more than `edges.graph`
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed the samples of X.
@@ -136,11 +137,11 @@ class PatchEmbedding(
         """Run the stages of a fit, and keep what they give."""
         graph = source.neighbor_graph(self._join)
         self.n_connected_components_ = graph.n_components
-        # Neighbours of nearly all pairs take as much memory as the edges, and a name
-        # for either would keep them.
+        # The relation may be as large as the edges. It is freed where no name refers to
+        # it any more; so are `graph.near` and `graph` below.
         if graph.edges is None and not self._reads_relation:
             graph = graph._replace(pairs=replace(graph.pairs, row=None, column=None))
-        links: Any = source.link(graph.near)
+        links: Any = source.link(graph.near)  # makes the patches, too
         graph = graph._replace(near=None)
         edges = source.measure(graph, links)
         del graph

@@ -178,7 +178,8 @@ class Solution:
     ) -> Array:
         """Return the coordinates (q, d) of linked samples X (q, m).
 
-        `embedding` (n, d) has those of the training samples.
+        `embedding` (n, d) has those of the training samples. A row with fewer links
+        than others ends with links of infinite length, which are none.
         """
         raise NotImplementedError
 

@@ -44,7 +44,7 @@ TILES = "tiles"
 """The search of many samples on a device."""
 
 SMALL_PART = 50
-"""Cells pay where K is less than this part of the samples; beyond, all are compared."""
+"""Cells pay where K is less than n / `SMALL_PART`; beyond, all are compared."""
 
 
 def resolve_n_neighbors(n_neighbors: int | float, n_samples: int) -> int:

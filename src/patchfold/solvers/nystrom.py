@@ -8,7 +8,7 @@ SMALLEST_GAP = 0.1
 """Least |1 - λ| that a new sample's place is divided by."""
 
 WEAKEST_LINK = 1e-6
-"""Part of the largest edge weight that a strongest link counts at least."""
+"""The strongest link of a sample weighs at least this part of the largest edge."""
 
 
 def nystrom(

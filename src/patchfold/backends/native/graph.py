@@ -46,7 +46,7 @@ def mirror_edges(
 
 
 DENSE = 8
-"""A relation of more than this part of all pairs is put in a table of all pairs."""
+"""A relation of more than 1 / `DENSE` of all pairs is put in a table of all."""
 
 SPARSE = 64
 """The loop takes at most this many samples for each relation: both take memory."""

@@ -22,7 +22,8 @@ except ImportError:  # installed where nothing compiles
     _loops = None
 
 LAYOUT = 27
-"""Counts the ways in which the loops were called: older ones are not called at all."""
+"""The version of the loops and their arguments, also in `loops.c`: raised when they
+change. Compiled loops of another version are not called at all."""
 
 if _loops is not None and getattr(_loops, "LAYOUT", 25) != LAYOUT:
     _loops = None

@@ -14,7 +14,7 @@ LARGEST_BLOCK = 2**31
 """Bytes of a block on a device at most: larger ones are no faster."""
 
 PART = 16
-"""A block takes at most this part of what is free."""
+"""A block takes at most 1 / `PART` of what is free."""
 
 
 ROOM: ContextVar[int | None] = ContextVar("room", default=None)

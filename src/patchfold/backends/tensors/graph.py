@@ -14,7 +14,7 @@ from . import kernels
 from .transfer import csr_tensor, send
 
 DENSE = 8
-"""A matrix with more than this part of all entries is multiplied as a dense one."""
+"""A matrix with more than 1 / `DENSE` of all entries is multiplied as dense."""
 
 
 def unite_relations(n: int, row: Array, column: Array) -> tuple[Array, Array]:

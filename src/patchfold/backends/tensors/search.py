@@ -18,7 +18,7 @@ GROUP = 32
 groups with the smallest, and only these few are ranked."""
 
 MANY = 8
-"""With K above this part of the samples, whole rows of distances are sorted."""
+"""With K above n / `MANY`, whole rows of distances are sorted."""
 
 
 def search_all(

@@ -22,7 +22,7 @@ ROOM = 1.1, 2.0
 grid is checked again."""
 
 SPARE = 2.0
-"""A grid is kept while the samples need more than this part of its nodes."""
+"""A grid is kept while it is at most this many times as long as needed, each way."""
 
 
 @dataclass(frozen=True)
