@@ -351,7 +351,7 @@ def test_two_blobs_are_joined_with_a_warning(estimator, dissimilarity):
     model = estimator(n_neighbors=6, dissimilarity=dissimilarity)
     if "kernel_width" in model.get_params():
         model.set_params(kernel_width=1e6)
-    what = CLOSED if estimator is pf.PatchLLE else COMPONENTS
+    what = CLOSED if estimator._joins_closed_groups else COMPONENTS
     message = (
         f"The neighbour graph has 2 {what} with n_neighbors=6. They were joined by "
         "their closest pairs, and what lies between them is not to be trusted. Raise "
@@ -377,7 +377,7 @@ def test_blobs_are_joined_by_their_closest_pair_and_nothing_else(estimator):
         model.fit(X)
     between = model.graph_[:20, 20:].tocoo()
     gaps = cdist(X[:20], X[20:])
-    if estimator is pf.PatchLLE:  # joins closed groups: here all but one sample
+    if estimator._joins_closed_groups:  # joins closed groups: here all but one sample
         labels = closed_components(edges_of(find_neighbors(X, 6).indices)).labels
         gaps[(labels < 0)[:20]] = np.inf
         gaps[:, (labels < 0)[20:]] = np.inf

@@ -247,29 +247,29 @@ class PatchEmbedding(
         check_is_fitted(self)
         links: Any = self._fitted.links
         solution = self._fitted.solution
-        given, here = backend_for(X), links.backend
+        theirs, ours = backend_for(X), links.backend
         embedding = self.embedding_
         if isinstance(embedding, np.ndarray):
             embedding = embedding.astype(np.float64, copy=False)
-        X = links.accept(here.bring(self._check_source(X, reset=False)))
+        X = links.accept(ours.bring(self._check_source(X, reset=False)))
         quiet = np.errstate(over="ignore", invalid="ignore")  # checked below
-        with here.working_on(X, "Place fewer samples at a time."), quiet:
+        with ours.working_on(X, "Place fewer samples at a time."), quiet:
             near = links.near(X, self.n_jobs)
             known = links.known(near)
             xp = array_namespace(known)
             shape = (X.shape[0], embedding.shape[1])
             placed = xp.empty(shape, dtype=xp.float64, device=known.device)
             if known.any():
-                known_places = here.give_back(embedding)  # in double precision
+                known_places = ours.give_back(embedding)  # in double precision
                 placed[known] = links.settle(near.rows(known), known_places)
             if not known.all():
                 new = X[~known]
                 linked = links.link(new, near.rows(~known), self.n_jobs)
                 linked = backend_for(embedding).bring(linked)
                 found = solution.place(linked, new, embedding, self.n_jobs)
-                placed[~known] = here.give_back(found)
+                placed[~known] = ours.give_back(found)
         check_placed(placed)
-        return given.give_back(placed)
+        return theirs.give_back(placed)
 
     def _solve(self, edges: EdgeList, X: Any) -> tuple[Array, Any]:
         """Return the coordinates of the samples X, and what places new ones."""

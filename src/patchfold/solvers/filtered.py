@@ -80,7 +80,7 @@ PART = "eigenvectors"
 
 ZEROS = "too many eigenvalues are nearly zero to be told"
 
-Pairs = tuple[np.ndarray, np.ndarray]
+Eigenpairs = tuple[np.ndarray, np.ndarray]
 
 
 class ManyZerosError(RuntimeError):
@@ -95,7 +95,7 @@ def filtered_eigenpairs(
     *,
     n_jobs: int | None = None,
     seed: np.random.RandomState,
-) -> Pairs:
+) -> Eigenpairs:
     """Return the smallest eigenpairs of a semi-definite matrix, without a null vector.
 
     Parameters
@@ -198,7 +198,7 @@ def _iterate(
     null: np.ndarray,
     tolerance: float,
     block: np.ndarray,
-) -> Pairs:
+) -> Eigenpairs:
     top = step.top
     cut, degree, wanted = FIRST * top, DEGREE, slice(n_components)
     values, block, left = _solve_within(step, null, block)

@@ -44,7 +44,7 @@ ZERO = 1e-14
 """... or, if that is more, relative to the size of the matrix: of eigenvalues that are
 zero to rounding any vector will do."""
 
-Pairs = tuple[np.ndarray, np.ndarray]
+Eigenpairs = tuple[np.ndarray, np.ndarray]
 
 Solve = Callable[..., np.ndarray]
 """Takes a block of right sides and, or None, a guess of what solves with them."""
@@ -57,7 +57,7 @@ def inverse_eigenpairs(
     size: float,
     *,
     seed: np.random.RandomState,
-) -> Pairs:
+) -> Eigenpairs:
     """Return the bottom eigenpairs, but for the null vector, by inverse iteration.
 
     Parameters
@@ -115,7 +115,7 @@ def core_eigenpairs(
     size: float,
     *,
     seed: np.random.RandomState,
-) -> Pairs:
+) -> Eigenpairs:
     """Do that without factors of the samples that hang together well (`core.py`).
 
     For a graph that vanishing weights leave in many pieces, most samples in large ones;
@@ -141,7 +141,7 @@ def core_eigenpairs(
 
 def _iterate_subspace(
     matrix: Any, n_components: int, null: np.ndarray, block: np.ndarray, solve: Solve
-) -> Pairs:
+) -> Eigenpairs:
     guess = None
     for _ in range(ROUNDS):
         solved = solve(block, guess)

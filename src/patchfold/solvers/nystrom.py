@@ -12,7 +12,7 @@ WEAKEST_LINK = 1e-6
 
 
 def nystrom(
-    similarities: Array,
+    log_weights: Array,
     neighbors: Array,
     embedding: Array,
     eigenvalues: Array,
@@ -32,7 +32,7 @@ def nystrom(
 
     Parameters
     ----------
-    similarities : array (q, k)
+    log_weights : array (q, k)
         -d²/t along each link: the logarithm of the weight, so that none vanishes.
     neighbors : int array (q, k)
         Training samples at the other end.
@@ -49,13 +49,13 @@ def nystrom(
     -------
     array (q, d)
     """
-    xp = array_namespace(similarities)
-    strongest = xp.max(similarities, axis=1, keepdims=True)
-    relative = xp.exp(similarities - strongest)
+    xp = array_namespace(log_weights)
+    strongest = xp.max(log_weights, axis=1, keepdims=True)
+    relative = xp.exp(log_weights - strongest)
     total = xp.sum(relative, axis=1, keepdims=True)
     there = xp.take(embedding, xp.reshape(neighbors, (-1,)), axis=0)
     there = xp.reshape(there, (*neighbors.shape, embedding.shape[1]))
-    there = xp.astype(there, similarities.dtype, copy=False)
+    there = xp.astype(there, log_weights.dtype, copy=False)
     mean = xp.matmul((relative / total)[:, None, :], there)[:, 0, :]
     if normalized:
         return mean / keep_from_zero(1 - eigenvalues)

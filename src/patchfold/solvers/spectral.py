@@ -41,7 +41,7 @@ MAX_BLOCKS = 60
 BLOCK_TOLERANCE = 1e-12
 """Where the block iteration stops, relative to the largest eigenvalue."""
 
-Pairs = tuple[Array, Array]
+Eigenpairs = tuple[Array, Array]
 
 
 def is_dense(solver: str, n: int) -> bool:
@@ -58,7 +58,7 @@ def smallest_eigenpairs(
     inverse: Callable[[], Callable[[np.ndarray], np.ndarray]] | None = None,
     n_jobs: int | None = None,
     seed: np.random.RandomState,
-) -> Pairs:
+) -> Eigenpairs:
     """Return the bottom eigenpairs of a semi-definite matrix, but for its null vector.
 
     The null vector is known, so it is taken out before the search and not picked from
@@ -119,7 +119,7 @@ def bottom_eigenpairs(
     inverse: Callable[[], Callable[[np.ndarray], np.ndarray]] | None,
     n_jobs: int | None,
     seed: np.random.RandomState,
-) -> Pairs:
+) -> Eigenpairs:
     """Return what `smallest_eigenpairs` does, but for signs and rounding below 0."""
     n = matrix.shape[0]
     null = null_vector / np.linalg.norm(null_vector)
@@ -171,7 +171,7 @@ def _traces(entries: np.ndarray, size: float) -> np.ndarray:
 
 def _solve_dense(
     matrix: Any, n_components: int, null: np.ndarray, size: float
-) -> Pairs:
+) -> Eigenpairs:
     """Find the bottom eigenpairs with the null vector moved to the top."""
     whole = matrix.toarray() if sp.issparse(matrix) else matrix
     dense = whole + 2 * size * np.outer(null, null)
@@ -187,7 +187,7 @@ def largest_eigenpairs(
     *,
     seed: np.random.RandomState,
     backend: Backend = NUMPY,
-) -> Pairs:
+) -> Eigenpairs:
     """Return the top eigenpairs of a dense symmetric matrix, largest first.
 
     Block Krylov iteration: the matrix is read once for several vectors, which is what
@@ -245,7 +245,7 @@ def largest_eigenpairs(
 
 
 @on_any_device
-def _leading(small: np.ndarray, n_components: int) -> Pairs:
+def _leading(small: np.ndarray, n_components: int) -> Eigenpairs:
     """Return the largest eigenpairs of a small dense matrix, largest first."""
     values, vectors = eigh(small)
     return values[::-1][:n_components], vectors[:, ::-1][:, :n_components]
@@ -260,7 +260,7 @@ def _iterate(
     inverse: Callable[[], Callable[[np.ndarray], np.ndarray]] | None,
     n_jobs: int | None,
     seed: np.random.RandomState,
-) -> Pairs:
+) -> Eigenpairs:
     """Try the cheap way first; the last one says what is wrong if it fails too."""
     n = matrix.shape[0]
     start = seed.uniform(-1, 1, n)
@@ -294,7 +294,7 @@ def _rescue(
     size: float,
     in_pieces: bool,
     seed: np.random.RandomState,
-) -> Pairs:
+) -> Eigenpairs:
     """Try the ways that are left where no product with the matrix leads to the end."""
     n, ways = null.size, [inverse_eigenpairs]
     if n > MANY and sp.issparse(matrix):
@@ -317,7 +317,7 @@ def _from_above(
     null: np.ndarray,
     size: float,
     start: np.ndarray,
-) -> Pairs:
+) -> Eigenpairs:
     """Lanczos on size·I - M, the null vector moved from the top into the middle."""
     if n_components >= null.size - 2:
         raise RuntimeError("Lanczos cannot find all but one of the eigenvectors")

@@ -140,7 +140,8 @@ def _read_parts(
     import pyarrow as pa
     from pyarrow import types
 
-    parts, above = [], dialect.above
+    parts: list[Any] = []
+    above = dialect.above
     for text in _cut(rows, dialect.start, dialect.quote.encode() if quoted else b""):
         own = replace(dialect, start=0, above=above)
         above += text.count(b"\n")
