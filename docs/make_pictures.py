@@ -192,13 +192,17 @@ def cauchy_map() -> Figure:
     plain, apart = (pf.CauchyMap(separation=s).fit(X) for s in (0.0, 1.0))
     placed = plain.transform(digits.data[1:1000:2])
 
-    def panel(embedding: np.ndarray, title: str, labels: np.ndarray) -> Panel:
+    def panel(
+        embedding: np.ndarray, title: str, labels: np.ndarray, *, legend: bool = False
+    ) -> Panel:
         names = [str(label) for label in labels]
-        return lambda ax: plot_embedding(embedding, names, ax=ax, title=title)
+        return lambda ax: plot_embedding(
+            embedding, names, ax=ax, title=title, legend=legend
+        )
 
     return draw_row(
         [
-            panel(plain.embedding_, "Digits", Y),
+            panel(plain.embedding_, "Digits", Y, legend=True),
             panel(apart.embedding_, "Digits, separation=1", Y),
             panel(placed, "Held-out digits", digits.target[1:1000:2]),
         ]
