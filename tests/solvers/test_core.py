@@ -90,6 +90,15 @@ def test_eigenpairs_are_those_of_the_factors(graph):
     assert seeds[0].uniform() == np.random.RandomState(0).uniform()
 
 
+def test_more_vectors_than_a_loop_takes_at_once_are_solved_with():
+    matrix, null = matrix_of(GRAPHS["one core"])
+    values, vectors = core_eigenpairs(
+        matrix, 7, null, 1.0, seed=np.random.RandomState(0)
+    )
+    assert np.abs(matrix @ vectors - vectors * values).max() < 1e-14
+    assert_allclose(vectors.T @ vectors, np.eye(7), atol=1e-12)
+
+
 def test_of_many_samples_several_cores_are_left_to_pieces(monkeypatch):
     monkeypatch.setattr(inverse, "MANY", 1500)
     start = np.random.RandomState(0)

@@ -143,8 +143,9 @@ class CoreSolver:
     def _precondition(self, left: np.ndarray) -> np.ndarray:
         """Return nearly what M_CC makes these of, by a polynomial of it."""
         added = (self._roots[:, None] * left).astype(np.float32)
-        before, now = np.zeros_like(added), added * self._weights[0, 3, 0]
-        for weights in self._weights[1:]:
+        before, now = np.zeros_like(added), added * self._weights[0, 3]
+        each = np.repeat(self._weights[:, :, None], left.shape[1], axis=2)
+        for weights in each[1:]:
             recur(self._single, now, before, added, slice(0, now.shape[0]), weights)
             before, now = now, before
         return self._roots[:, None] * now
@@ -191,7 +192,7 @@ def _chebyshev(degree: int, low: float, high: float) -> np.ndarray:
     for _ in range(degree - 1):
         last, rho = rho, 1 / (2 * middle / half - rho)
         rows.append((-2 * rho / half, 1 + rho * last, -rho * last, 2 * rho / half))
-    return np.repeat(np.array(rows, dtype=np.float32)[:, :, None], WIDTH, axis=2)
+    return np.array(rows, dtype=np.float32)
 
 
 def _products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
