@@ -163,3 +163,18 @@ def test_rows_without_any_text_are_rows(size, cut_parts, tmp_path):
     found = read_table(path)
     expected = pd.DataFrame({"a": [1, np.nan, 3, np.nan], "b": [2, np.nan, 4, np.nan]})
     pd.testing.assert_frame_equal(found, expected)
+
+
+@pytest.mark.parametrize("size", [60, 150])
+def test_a_mark_alone_makes_no_rows_of_a_cell_of_several_lines(
+    size, cut_parts, tmp_path
+):
+    """The lines of that cell have as many cells as there are columns."""
+    cells = ["one", '5" pipe', *(['"Dear all,\nyours, Ann"'] * 3), "six"]
+    path = tmp_path / "t.csv"
+    rows = [f"k{n},{cells[n % len(cells)]}" for n in range(60)]
+    path.write_text("\n".join(["a,b", *rows]) + "\n")
+    whole = read_table(path)
+    assert whole["a"].tolist() == [f"k{n}" for n in range(60)]
+    cut_parts(size)
+    pd.testing.assert_frame_equal(read_table(path), whole)

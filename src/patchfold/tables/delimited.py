@@ -147,7 +147,7 @@ def _read_parts(
         above += text.count(b"\n")
         if parts and not text.strip(b"\r\n"):  # no rows; tabs are cells of one
             continue
-        part = _read_guessed(text, own, quoted, guessed, settings)
+        part = _read_lines(text, own, quoted, guessed, settings)
         parts.append(_with_whole(part, settings["column_types"]))
         guessed = {f.name: f.type for f in part.schema if types.is_primitive(f.type)}
     columns: dict[str, Any] = {}
@@ -168,6 +168,28 @@ def _read_parts(
         if columns[place].type == pa.int64() and not _stay_different(columns[place]):
             columns[place] = columns[place].cast(pa.string())
     return pa.table(columns).unify_dictionaries()
+
+
+def _read_lines(
+    text: bytes,
+    dialect: Dialect,
+    quoted: bool,
+    guessed: dict[str, Any],
+    settings: dict[str, Any],
+) -> Any:
+    """Read a part, and raise ValueError if it ends within a cell.
+
+    PyArrow ends that cell there. So a row of empty cells is put below, if quotation
+    marks are about: it is found again unless it became text of that cell.
+    """
+    told = dialect, quoted, guessed, settings
+    if dialect.quote.encode() not in text or not text.endswith(b"\n"):
+        return _read_guessed(text, *told)
+    empty = 2 * dialect.quote + dialect.separator * (len(dialect.names) - 1)
+    table = _read_guessed(text + empty.encode() + b"\n", *told)
+    if any(column[-1].is_valid for column in table.columns):
+        raise ValueError("a part of the text ends within a cell")
+    return table.slice(0, table.num_rows - 1)
 
 
 def _with_whole(table: Any, texts: Iterable[str]) -> Any:
