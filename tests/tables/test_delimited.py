@@ -178,3 +178,12 @@ def test_a_mark_alone_makes_no_rows_of_a_cell_of_several_lines(
     assert whole["a"].tolist() == [f"k{n}" for n in range(60)]
     cut_parts(size)
     pd.testing.assert_frame_equal(read_table(path), whole)
+
+
+@pytest.mark.parametrize("size", [50, 2**24])
+def test_a_short_row_is_not_taken_for_the_part_of_another(size, cut_parts, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c\n" + "11,2,3\n" * 50 + "1,2\n" + "4,5,6\n" * 50)
+    cut_parts(size)
+    with pytest.raises(ValueError, match="line 52 has 2 cells"):
+        read_table(path)

@@ -373,7 +373,9 @@ def _read(rows: bytes | Path, dialect: Dialect, quoted: bool, **conversion: Any)
             if wrong:
                 text, length = wrong[0]
                 raw = rows.read_bytes() if isinstance(rows, Path) else rows
-                place = raw.find(text.encode("utf-8"), dialect.start)
+                row = re.compile(rb"^%b\r?$" % re.escape(text.encode("utf-8")), re.M)
+                found = row.search(raw, dialect.start)
+                place = found.start() if found else dialect.start
                 line = raw.count(b"\n", dialect.start, place) + dialect.above + 1
                 check_length(line, length, count)
             if "straddling" not in str(error) or size >= most:
